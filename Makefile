@@ -1,0 +1,35 @@
+# make demo   train RTE, GCE and cross-entropy on noisy digits and compare them
+# make test   the test suite
+# make check  format, lint, types
+# Each sets up .venv on first use and again when the requirements change.
+
+PYTHON ?= python3.11
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test check format clean
+.DELETE_ON_ERROR:
+
+demo: $(READY)
+	$(BIN)/rte compare digits
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv runs .mypy_cache .pytest_cache .ruff_cache .hypothesis

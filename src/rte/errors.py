@@ -1,0 +1,37 @@
+"""Mistakes a user can mend. Each message is one sentence: what is wrong, where, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class UserError(Exception):
+    """A mistake in what the user gave us; the command line prints it without a traceback and exits with 2."""
+
+
+class ConfigError(UserError):
+    """An unknown key, a value out of range, or settings that contradict each other."""
+
+
+class DataError(UserError):
+    """A dataset that is missing, damaged, or does not fit what was asked of it."""
+
+
+class NoiseError(UserError):
+    """A noise model that is no transition matrix, or labels it cannot be applied to."""
+
+
+class CheckpointError(UserError):
+    """A run folder or checkpoint that cannot be used."""
+
+
+class TrainingError(UserError):
+    """A run that cannot go on, such as one whose loss is no longer finite."""
+
+
+def did_you_mean(word: str, choices: Iterable[str]) -> str:
+    """The end of an error sentence about an unknown name: the nearest right one, or all of them."""
+    known = sorted(set(choices))
+    near = get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"did you mean '{near[0]}'?" if near else f"choose one of: {', '.join(known)}."

@@ -1,0 +1,58 @@
+"""Files that are either complete or not there."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+from rte.errors import UserError
+
+
+def write_atomic(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """Write beside the target, flush to the disk, then rename over it: a kill or a full disk leaves the old file."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with temporary.open("wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise UserError(f"cannot write {path} ({error.strerror}); free space or choose another folder.") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+    if hasattr(os, "O_DIRECTORY"):  # the rename itself must survive a power cut
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """A JSON file, indented, complete or not there."""
+    text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    write_atomic(path, lambda file: file.write(text.encode()))
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file's value."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing; is {path.parent} a run folder?") from None
+    except ValueError as error:
+        raise UserError(f"{path} is no valid JSON ({error}); restore it or start the run anew.") from None
+
+
+def unused(path: Path) -> Path:
+    """`path` itself, or with the first number behind it that is still free."""
+    taken = path
+    number = 1
+    while taken.exists():
+        number += 1
+        taken = path.with_name(f"{path.name}-{number}")
+    return taken
