@@ -1,0 +1,225 @@
+"""Images as files on disk, decoded when they are asked for.
+
+Whatever a file holds becomes uint8 with 1 or 3 channels: the first frame, turned as its EXIF orientation says, palettes
+and CMYK as RGB, 16-bit grey as round(v / 257), and anything transparent laid on white. Colour profiles are ignored.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, UnidentifiedImageError
+
+from rte.data.types import Pixels
+from rte.errors import DataError
+
+SUFFIXES = (
+    ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm",
+)  # fmt: skip
+# Named one by one because Pillow would hand an EPS file to Ghostscript, that is, run it.
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
+GREY = frozenset({"1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L"})
+ORIENTATION = 0x0112
+TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+SIDEWAYS = (5, 6, 7, 8)
+
+
+class FileImages:
+    """The images at `paths`. Threads may share it: each decodes for itself, and all use one cache.
+
+    `size` is the (height, width) that all images have once decoded, or None.
+    `shorter`: images whose shorter side is longer are reduced to it while decoding.
+    `cache_mb`: how much memory decoded images may take. A full cache keeps what it has: training visits every image
+    once an epoch, and then throwing out the oldest would throw out each image just before it is asked for again.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        size: tuple[int, int] | None,
+        channels: int,
+        *,
+        shorter: int | None = None,
+        cache_mb: int = 2048,
+    ) -> None:
+        self.paths = tuple(paths)
+        self.shorter = shorter
+        self._size = size
+        self._channels = channels
+        self._room = cache_mb * 2**20
+        self._cache: dict[int, Pixels] = {}
+        self._lock = Lock()
+
+    @classmethod
+    def open(
+        cls, paths: Sequence[Path], *, channels: int | None = None, shorter: int | None = None, cache_mb: int = 2048
+    ) -> FileImages:
+        """Images of whatever size the files' headers say; `channels` None means 1 if every image is grey, else 3."""
+        size, grey = probe(paths, shorter, need_colour=channels is None)
+        return cls(paths, size, channels or (1 if grey else 3), shorter=shorter, cache_mb=cache_mb)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    @property
+    def channels(self) -> int:
+        return self._channels
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        return self._size
+
+    def label(self, i: int) -> str:
+        return str(self.paths[i])
+
+    def fetch(self, index: NDArray[np.int64]) -> Pixels | list[Pixels]:
+        """Images at `index`, (B, H, W, C) if all have one size, else a list of (h, w, C); they are the caller's own."""
+        if self._size is None:
+            return [self._image(int(i)).copy() for i in index]
+        out = np.empty((len(index), *self._size, self._channels), dtype=np.uint8)
+        for row, i in enumerate(index):
+            image = self._image(int(i))
+            if image.shape != out.shape[1:]:
+                raise DataError(f"{self.paths[int(i)]} has changed its size since this run began; start the run again.")
+            out[row] = image
+        return out
+
+    def _image(self, i: int) -> Pixels:
+        image = self._cache.get(i)
+        if image is None:
+            image = decode(self.paths[i], self._channels, self.shorter)
+            with self._lock:
+                if i not in self._cache and image.nbytes <= self._room:
+                    self._room -= image.nbytes
+                    self._cache[i] = image
+        return image
+
+
+def image_files(path: Path) -> list[Path]:
+    """One image file, or all images anywhere below a folder, sorted by path."""
+    if not path.is_dir():
+        return [path]
+    found, skipped = walk(path)
+    if not found:
+        ignored = f" ({skipped} other files were ignored)" if skipped else ""
+        raise DataError(f"{path} holds no image{ignored}; give a folder with images ({' '.join(SUFFIXES)}).")
+    return found
+
+
+def walk(folder: Path) -> tuple[list[Path], int]:
+    """Image files anywhere below a folder, sorted, and how many other files were passed over."""
+    found, skipped = [], 0
+    for here, below, files in os.walk(folder):
+        below[:] = [name for name in below if not name.startswith(".")]
+        shown = [name for name in files if not name.startswith(".")]
+        images = [name for name in shown if os.path.splitext(name)[1].lower() in SUFFIXES]
+        found += [Path(here, name) for name in images]
+        skipped += len(shown) - len(images)
+    return sorted(found), skipped
+
+
+def probe(paths: Sequence[Path], shorter: int | None, *, need_colour: bool) -> tuple[tuple[int, int] | None, bool]:
+    """The size that all images have once decoded, or None, and whether all are grey.
+
+    Reads file headers only, and no more of them than it takes: a set of photographs is settled by its first few files.
+    """
+    sizes: set[tuple[int, int]] = set()
+    grey = True
+    for path in paths:
+        if len(sizes) > 1 and not (grey and need_colour):
+            break
+        try:
+            with Image.open(path, formats=FORMATS) as image:
+                width, height = image.size
+                sizes.add(reduced((width, height) if orientation(image) in SIDEWAYS else (height, width), shorter))
+                grey = grey and image.mode in GREY
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise unreadable(path, error) from error
+    return (sizes.pop() if len(sizes) == 1 else None), grey
+
+
+def decode(path: Path, channels: int, shorter: int | None = None) -> Pixels:
+    """One file as uint8 (h, w, channels)."""
+    try:
+        with Image.open(path, formats=FORMATS) as image:
+            turn = orientation(image)
+            height, width = reduced((image.height, image.width), shorter)
+            # A JPEG can be decoded at a half, a quarter or an eighth of its size, which is several times as fast.
+            image.draft(None, (width, height))
+            image.load()
+            plain = flatten(image, channels)
+            if plain.size != (width, height):
+                plain = plain.resize((width, height), Image.Resampling.BILINEAR, reducing_gap=2.0)
+            if turn in TURNS:
+                plain = plain.transpose(TURNS[turn])
+            pixels = np.array(plain, dtype=np.uint8)
+    except MemoryError:
+        raise
+    except Exception as error:  # a damaged file can make Pillow's decoders raise nearly anything
+        raise unreadable(path, error) from error
+    return pixels.reshape(*pixels.shape[:2], channels)
+
+
+def unreadable(path: Path, error: Exception) -> DataError:
+    """The sentence about a file that cannot be decoded."""
+    if isinstance(error, FileNotFoundError):
+        return DataError(f"{path} does not exist; put the image back or take it out of the dataset.")
+    if isinstance(error, UnidentifiedImageError):
+        return DataError(f"{path} is no image that can be read; replace it or take it out of the dataset.")
+    return DataError(f"{path} cannot be read ({error}); replace the image or take it out of the dataset.")
+
+
+def orientation(image: Image.Image) -> int:
+    """The EXIF orientation, 1 to 8, as far as it is known before decoding; a PNG's may come too late and is then 1."""
+    if image.format == "PNG" and "exif" not in image.info:
+        return 1
+    try:
+        return int(image.getexif().get(ORIENTATION, 1))
+    except (SyntaxError, ValueError, TypeError, KeyError, IndexError, OSError):
+        return 1  # damaged EXIF says nothing about the pixels
+
+
+def reduced(size: tuple[int, int], shorter: int | None) -> tuple[int, int]:
+    """(height, width) scaled down so that the shorter side is at most `shorter`."""
+    least = min(size)
+    if shorter is None or least <= shorter:
+        return size
+    height, width = (max(shorter, round(side * shorter / least)) for side in size)
+    return height, width
+
+
+def flatten(image: Image.Image, channels: int) -> Image.Image:
+    """The image in mode L or RGB, transparent parts laid on white."""
+    mode = "L" if channels == 1 else "RGB"
+    if image.mode == "F":
+        raise ValueError("it holds floating-point values")
+    if image.mode.startswith("I"):
+        image = from_sixteen_bits(image)
+    elif image.mode in ("LA", "La", "PA", "RGBA", "RGBa") or "transparency" in image.info:
+        image = image.convert("RGBA")
+        white = Image.new("RGBA", image.size, "white")
+        image = Image.alpha_composite(white, image)
+    return image if image.mode == mode else image.convert("RGB").convert(mode)
+
+
+def from_sixteen_bits(image: Image.Image) -> Image.Image:
+    """A grey image of 16 bits in mode L: round(v / 257), so that 65535 becomes 255."""
+    values = np.asarray(image).astype(np.int64)
+    if values.size and (values.min() < 0 or values.max() > 65535):
+        raise ValueError("it holds integers of more than 16 bits")
+    return Image.fromarray(((values + 128) // 257).astype(np.uint8))

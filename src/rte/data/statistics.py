@@ -1,0 +1,88 @@
+"""Numbers and splits that are taken from a dataset once, before training."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rte.data.types import Dataset, Images, Labels, Pixels, Split
+from rte.errors import DataError
+from rte.rng import generator
+
+# Few enough that photographs of full size fit in memory, once per thread.
+BLOCK = 32
+Statistics = tuple[tuple[float, ...], tuple[float, ...]]
+
+
+def channel_statistics(images: Images, limit: int = 10000) -> Statistics:
+    """Mean and standard deviation per channel, in 0..1, over at most `limit` evenly spaced images.
+
+    Every image counts the same whatever its size. The deviation is at least 1/255, so that a constant channel can be
+    divided by it.
+    """
+    rows = np.linspace(0, len(images) - 1, min(len(images), limit)).round().astype(np.int64)
+    blocks = [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
+    with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, 8)) as pool:
+        share = sum(pool.map(lambda block: _histogram(images.fetch(block)), blocks), np.zeros(())) / len(rows)
+    value = np.arange(256) / 255
+    mean = share @ value
+    variance = (share * (value - mean[:, None]) ** 2).sum(axis=1)
+    deviation = np.maximum(np.sqrt(variance), 1 / 255)
+    return tuple(mean.tolist()), tuple(deviation.tolist())
+
+
+def _histogram(images: Pixels | Sequence[Pixels]) -> NDArray[np.float64]:
+    """The share of each value 0..255 in each channel of an image, (C, 256), summed over images."""
+    if not isinstance(images, np.ndarray):
+        return sum((_histogram(image[None]) for image in images), np.zeros(()))
+    channels = images.reshape(-1, images.shape[3]).T
+    counts = np.stack([np.bincount(channel, minlength=256) for channel in channels]).astype(np.float64)
+    return counts * (len(images) / channels.shape[1])
+
+
+def holdout(y: Labels, share: float, seed: int) -> tuple[Labels, Labels]:
+    """Rows (train, held), both sorted: round(share * N) rows are held, the same share of every given label.
+
+    Labels are the given ones, so the held rows are as noisy as the rest. What does not divide evenly goes to the
+    labels with the largest remainders; the last row of a label is never held, even if fewer rows are held for it.
+    """
+    if not 0 <= share < 1:
+        raise DataError(f"a share of {share} cannot be held out; give a number from 0 to below 1.")
+    labels, counts = np.unique(y, return_counts=True)
+    exact = share * counts
+    quota = np.floor(exact + 1e-9).astype(np.int64)
+    missing = round(share * len(y)) - int(quota.sum())
+    ranked = np.argsort(quota - exact, kind="stable")
+    quota[[k for k in ranked if quota[k] + 2 <= counts[k]][: max(missing, 0)]] += 1
+    if share > 0 and quota.sum() == 0:
+        raise DataError(f"holding out {share} of {len(y)} examples holds none; give a larger share or more examples.")
+    held = [
+        generator(seed, "holdout", int(label)).permutation(np.flatnonzero(y == label))[:count]
+        for label, count in zip(labels, quota, strict=True)
+    ]
+    mask = np.zeros(len(y), dtype=bool)
+    mask[np.concatenate([np.zeros(0, dtype=np.int64), *held])] = True
+    return np.flatnonzero(~mask), np.flatnonzero(mask)
+
+
+def with_test_share(data: Dataset, share: float) -> Dataset:
+    """The dataset with a share of its training images set apart as its test split, the same images for every seed.
+
+    Test images are scored by their true label where it is known, else by the given one.
+    """
+    if share == 0:
+        return data
+    if data.test is not None:
+        raise DataError(f"{data.name} has a test split already; leave test_share at 0.")
+    rows, held = holdout(data.train.y, share, seed=0)
+    test = data.train.take(held)
+    if data.y_true is None:
+        return replace(data, train=data.train.take(rows), test=test)
+    return replace(
+        data, train=data.train.take(rows), test=Split(test.images, data.y_true[held]), y_true=data.y_true[rows]
+    )

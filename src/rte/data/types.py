@@ -1,0 +1,147 @@
+"""What a dataset is: images addressed by index, given labels, class names.
+
+`y` always means the *given* label. `y_true`, where it is known at all, is for injecting noise and for measuring;
+a training batch has no such field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rte.errors import DataError
+
+Pixels = NDArray[np.uint8]
+Labels = NDArray[np.int64]
+
+
+class Images(Protocol):
+    """uint8 images, addressed by index."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def channels(self) -> int:
+        """1 or 3."""
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        """(height, width) if all images share it, else None."""
+
+    def fetch(self, index: NDArray[np.int64]) -> Pixels | Sequence[Pixels]:
+        """The images at `index`: one (B, H, W, C) array if `size` is known, else a list of (h, w, C) arrays."""
+
+    def label(self, i: int) -> str:
+        """What to call image i in a message or a report: its path, or its number."""
+
+
+@dataclass(frozen=True)
+class ArrayImages:
+    """Images that lie in memory as one array (N, H, W, C) uint8."""
+
+    pixels: Pixels
+
+    def __post_init__(self) -> None:
+        if self.pixels.dtype != np.uint8 or self.pixels.ndim != 4 or self.pixels.shape[3] not in (1, 3):
+            raise DataError(
+                f"images have dtype {self.pixels.dtype} and shape {self.pixels.shape}; "
+                "give uint8 images of shape (N, H, W, 1) or (N, H, W, 3)."
+            )
+
+    def __len__(self) -> int:
+        return len(self.pixels)
+
+    @property
+    def channels(self) -> int:
+        return int(self.pixels.shape[3])
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        return int(self.pixels.shape[1]), int(self.pixels.shape[2])
+
+    def fetch(self, index: NDArray[np.int64]) -> Pixels:
+        return self.pixels[index]
+
+    def label(self, i: int) -> str:
+        return f"image {i}"
+
+
+@dataclass(frozen=True)
+class Subset:
+    """Some rows of other images, in a given order."""
+
+    images: Images
+    rows: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def channels(self) -> int:
+        return self.images.channels
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        return self.images.size
+
+    def fetch(self, index: NDArray[np.int64]) -> Pixels | Sequence[Pixels]:
+        return self.images.fetch(self.rows[index])
+
+    def label(self, i: int) -> str:
+        return self.images.label(int(self.rows[i]))
+
+
+@dataclass(frozen=True)
+class Split:
+    """Images with one given label each, y (N,) in 0..K-1."""
+
+    images: Images
+    y: Labels
+
+    def __post_init__(self) -> None:
+        if len(self.images) != len(self.y):
+            raise DataError(f"{len(self.images)} images but {len(self.y)} labels; give one label per image.")
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, rows: NDArray[np.int64]) -> Split:
+        return Split(Subset(self.images, rows), self.y[rows])
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A training split, perhaps a test split, and the true training labels where they are known."""
+
+    name: str
+    classes: tuple[str, ...]
+    train: Split
+    test: Split | None = None
+    y_true: Labels | None = None
+
+    def __post_init__(self) -> None:
+        k = len(self.classes)
+        if len(self.train) == 0:
+            raise DataError(f"{self.name} has no training images; give at least one per class.")
+        if k < 2:
+            raise DataError(f"{self.name} has {k} class; a classifier needs images of at least two classes.")
+        for part, split in (("training", self.train), ("test", self.test)):
+            if split is None or len(split) == 0:
+                continue
+            low, high = int(split.y.min()), int(split.y.max())
+            if low < 0 or high >= k:
+                bad = int(np.flatnonzero((split.y < 0) | (split.y >= k))[0])
+                raise DataError(
+                    f"{self.name}: {split.images.label(bad)} of the {part} split has label {int(split.y[bad])}, "
+                    f"but there are {k} classes; labels must be 0 to {k - 1}."
+                )
+        if self.y_true is not None and len(self.y_true) != len(self.train):
+            raise DataError(f"{self.name}: {len(self.y_true)} true labels for {len(self.train)} training images.")
+
+    def relabelled(self, y: Labels) -> Dataset:
+        """The same images and truth with other given labels."""
+        return replace(self, train=Split(self.train.images, y))

@@ -1,0 +1,142 @@
+"""Images listed in a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from rte.data.table import Config, load
+from rte.data.types import Dataset
+from rte.errors import DataError
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "img").mkdir()
+    for k in range(6):
+        Image.new("RGB", (4, 3), (k, 0, 0)).save(tmp_path / "img" / f"{k}.png")
+    return tmp_path
+
+
+def read(folder: Path, text: str, name: str = "list.csv", **settings: object) -> Dataset:
+    (folder / name).write_bytes(text.encode())
+    return load(Config(path=str(folder / name), **settings), None)
+
+
+def lines(*rows: str, head: str = "path,label") -> str:
+    return "\n".join([head, *rows]) + "\n"
+
+
+FOUR = ("img/0.png,dog", "img/1.png,cat", "img/2.png,dog", "img/3.png,cat")
+
+
+def first_pixels(data: Dataset) -> list[int]:
+    return [int(image[0, 0, 0]) for image in data.train.images.fetch(np.arange(len(data.train)))]
+
+
+def test_rows_in_order_with_sorted_classes(folder: Path) -> None:
+    data = read(folder, lines(*FOUR))
+    assert data.name == "list"
+    assert data.classes == ("cat", "dog")
+    assert data.train.y.tolist() == [1, 0, 1, 0]
+    assert first_pixels(data) == [0, 1, 2, 3]
+    assert data.test is None
+    assert data.y_true is None
+
+
+@pytest.mark.parametrize(("name", "separator"), [("a.tsv", "\t"), ("a.csv", ";"), ("a.txt", ",")])
+def test_separators(folder: Path, name: str, separator: str) -> None:
+    data = read(folder, lines(*FOUR).replace(",", separator), name)
+    assert data.train.y.tolist() == [1, 0, 1, 0]
+
+
+def test_byte_order_mark_windows_lines_blank_lines_spaces_quotes_and_other_columns(folder: Path) -> None:
+    text = '\ufeffLabel, path ,note\r\n"a, b",img/0.png,x\r\n\r\n c ,img/1.png,\r\n'
+    data = read(folder, text)
+    assert data.classes == ("a, b", "c")
+    assert first_pixels(data) == [0, 1]
+
+
+def test_integer_labels_sort_by_value(folder: Path) -> None:
+    data = read(folder, lines("img/0.png,10", "img/1.png,9", "img/2.png,2"))
+    assert data.classes == ("2", "9", "10")
+    assert data.train.y.tolist() == [2, 1, 0]
+
+
+def test_absolute_paths(folder: Path) -> None:
+    data = read(folder, lines(f"{folder}/img/4.png,a", "img/5.png,b"))
+    assert first_pixels(data) == [4, 5]
+
+
+def test_split_and_true_label(folder: Path) -> None:
+    text = lines(
+        "img/0.png,a,train,b",
+        "img/1.png,b,test,a",
+        "img/2.png,b,TRAIN,b",
+        "img/3.png,b,test,",
+        head="path,label,split,true_label",
+    )
+    data = read(folder, text)
+    assert data.train.y.tolist() == [0, 1]
+    assert data.y_true is not None
+    assert data.y_true.tolist() == [1, 1]
+    assert data.test is not None
+    assert data.test.y.tolist() == [0, 1]  # the truth where the table has it, else the given label
+    assert data.test.images.label(0).endswith("1.png")
+
+
+def test_test_share(folder: Path) -> None:
+    data = read(folder, lines(*FOUR), test_share=0.5)
+    assert data.test is not None
+    assert sorted(data.test.y.tolist()) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"list\.csv begins with an empty line; its first line must name the columns path and label"),
+        ("path,label\n", r"list\.csv lists no training images"),
+        ("file,label\nimg/0.png,a\n", r"list\.csv has no column 'path' in its first line \(it has: file, label\)"),
+        ("path,label,label\nimg/0.png,a,b\n", r"list\.csv names a column twice"),
+        (lines("img/0.png,a", "img/9.png,b"), r"line 3 of .*list\.csv names .*img/9\.png, which does not exist"),
+        (lines("img/0.png,a", "", "img/1.png"), r"line 4 of .*list\.csv has 1 fields but there are 2 columns"),
+        (lines("img/0.png,a,b"), r"line 2 of .*list\.csv has 3 fields but there are 2 columns"),
+        (lines("img/0.png,"), r"line 2 of .*list\.csv has an empty label; fill it in"),
+        (lines(",a"), r"line 2 of .*list\.csv has an empty path"),
+        (lines("img/0.png,a", "img/1.png,a"), r"the column label of .*list\.csv names a single class \(a\)"),
+        (lines('"img/0.png,a'), r"list\.csv cannot be read after line 1 \(.*\); check its quotation marks"),
+        (
+            lines("img/0.png,a,tran", head="path,label,split"),
+            r"line 2 of .*list\.csv has the split 'tran'; did you mean 'train'\?",
+        ),
+        (
+            lines("img/0.png,a,train", "img/1.png,b,train", "img/2.png,c,test", head="path,label,split"),
+            r"the label in line 4 of .*list\.csv is c, which is none of the 2 classes \(a, b\)",
+        ),
+        (
+            lines("img/0.png,a,a", "img/1.png,b,", head="path,label,true_label"),
+            r"line 3 of .*list\.csv has no true_label but other lines have; give all of them or none",
+        ),
+        (
+            lines("img/0.png,a,a", "img/1.png,b,z", head="path,label,true_label"),
+            r"the label in line 3 of .*list\.csv is z, which is none of the 2 classes",
+        ),
+    ],
+)
+def test_mistakes_are_named_with_their_line(folder: Path, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read(folder, text)
+
+
+def test_text_that_is_not_utf8(folder: Path) -> None:
+    (folder / "list.csv").write_bytes(b"path,label\nimg/0.png,caf\xe9\n")
+    with pytest.raises(DataError, match=r"list\.csv is not UTF-8 text .*; save it as UTF-8"):
+        load(Config(path=str(folder / "list.csv")), None)
+
+
+def test_absent_table(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"list\.csv does not exist; give the path of a file"):
+        load(Config(path=str(tmp_path / "list.csv")), None)
