@@ -1,0 +1,172 @@
+"""Values that change over training: learning rate, q, the lambdas, N*.
+
+A schedule is a typed value, written in TOML as a number, a table or one of the paper's formulas:
+
+    lr = 0.1
+    lr = { kind = "cosine", scale = 0.03, phase = 0.4375 }       # 0.03 cos(7 pi k / 16 K)
+    q  = "0.6*sin(13*pi*k/(16*K))"                                # the same kind of object, from the formula
+
+`at(t)` takes the progress of the run, of which a schedule only looks at `t.fraction` = k/K (k: steps done, K: all steps)
+and `t.epoch`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Annotated, Any, Literal, Protocol
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from rte.settings import Settings
+
+
+class Moment(Protocol):
+    """Where in the run we are."""
+
+    @property
+    def epoch(self) -> int: ...
+
+    @property
+    def fraction(self) -> float: ...
+
+
+class Constant(Settings):
+    """The same value throughout."""
+
+    kind: Literal["constant"] = "constant"
+    value: float
+
+    def at(self, t: Moment) -> float:
+        return self.value
+
+
+def constant(value: float) -> Constant:
+    """The schedule that a plain number stands for."""
+    return Constant(value=float(value))
+
+
+class Cosine(Settings):
+    """scale * cos(phase * pi * k/K); phase 7/16 is the paper's learning rate, 1/2 ends at zero."""
+
+    kind: Literal["cosine"] = "cosine"
+    scale: float
+    phase: float = 0.4375
+
+    def at(self, t: Moment) -> float:
+        return self.scale * math.cos(self.phase * math.pi * t.fraction)
+
+
+class Sine(Settings):
+    """scale * sin(phase * pi * k/K); phase 13/16 is the paper's q: up to `scale` at 8/13 of the run, then down."""
+
+    kind: Literal["sine"] = "sine"
+    scale: float
+    phase: float = 0.8125
+
+    def at(self, t: Moment) -> float:
+        return self.scale * math.sin(self.phase * math.pi * t.fraction)
+
+
+class Linear(Settings):
+    """From `start` to `end` in a straight line between the fractions `begin` and `until` of the run, flat outside."""
+
+    kind: Literal["linear"] = "linear"
+    start: float
+    end: float
+    begin: float = Field(0.0, ge=0.0, le=1.0)
+    until: float = Field(1.0, ge=0.0, le=1.0)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Linear:
+        if self.begin >= self.until:
+            raise ValueError(f"begin ({self.begin}) must lie before until ({self.until})")
+        return self
+
+    def at(self, t: Moment) -> float:
+        part = (t.fraction - self.begin) / (self.until - self.begin)
+        return self.start + (self.end - self.start) * min(max(part, 0.0), 1.0)
+
+
+class Triangle(Settings):
+    """Linear from `start` up to `peak` at the fraction `top` of the run, then linear down to `end`."""
+
+    kind: Literal["triangle"] = "triangle"
+    peak: float
+    start: float = 0.0
+    end: float = 0.0
+    top: float = Field(0.2, gt=0.0, lt=1.0)
+
+    def at(self, t: Moment) -> float:
+        if t.fraction < self.top:
+            return self.start + (self.peak - self.start) * t.fraction / self.top
+        return self.peak + (self.end - self.peak) * (t.fraction - self.top) / (1.0 - self.top)
+
+
+class Steps(Settings):
+    """values[j] from epochs[j] (or from fractions[j] of the run) on; the first must start at 0."""
+
+    kind: Literal["steps"] = "steps"
+    values: tuple[float, ...] = Field(min_length=1, strict=False)
+    epochs: tuple[int, ...] | None = Field(None, strict=False)
+    fractions: tuple[float, ...] | None = Field(None, strict=False)
+
+    @model_validator(mode="after")
+    def _complete(self) -> Steps:
+        if (self.epochs is None) == (self.fractions is None):
+            raise ValueError("steps need either epochs or fractions")
+        starts = self._starts
+        if len(starts) != len(self.values):
+            raise ValueError(f"{len(self.values)} values but {len(starts)} starting points")
+        if starts[0] != 0 or any(a >= b for a, b in pairwise(starts)):
+            raise ValueError("starting points must begin at 0 and rise")
+        return self
+
+    @property
+    def _starts(self) -> Sequence[float]:
+        return self.epochs if self.epochs is not None else (self.fractions or ())
+
+    def at(self, t: Moment) -> float:
+        now = t.epoch if self.epochs is not None else t.fraction
+        return [value for value, start in zip(self.values, self._starts, strict=True) if start <= now][-1]
+
+
+class Exponential(Settings):
+    """start * (1 / 10^decades)^(k/K): `decades` orders of magnitude lower at the end of the run."""
+
+    kind: Literal["exponential"] = "exponential"
+    start: float
+    decades: float = 3.0
+
+    def at(self, t: Moment) -> float:
+        return float(self.start * 10.0 ** (-self.decades * t.fraction))
+
+
+NUMBER = r"[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?"
+WAVE = re.compile(
+    rf"(?:({NUMBER})\*)?(cos|sin)\((?:({NUMBER})\*)?pi\*k/(?:\((\d+)\*K\)|(\d+)/K|K)\)"  # a*cos(7*pi*k/(16*K))
+)
+
+
+def parse(value: Any) -> Any:
+    """Numbers and formula strings as the table of the schedule they stand for; anything else as it is."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return {"kind": "constant", "value": float(value)}
+    if isinstance(value, str):
+        match = WAVE.fullmatch(value.replace(" ", ""))
+        if match is None:
+            raise ValueError(
+                f"'{value}' is no schedule; write a number, a table or a formula such as 0.03*cos(7*pi*k/(16*K))"
+            )
+        scale, wave, turns, below, over = match.groups()
+        phase = float(turns or 1) / float(below or over or 1)
+        return {"kind": "cosine" if wave == "cos" else "sine", "scale": float(scale or 1), "phase": phase}
+    return value
+
+
+AnySchedule = Constant | Cosine | Sine | Linear | Triangle | Steps | Exponential
+Schedule = Annotated[Annotated[AnySchedule, Field(discriminator="kind")], BeforeValidator(parse)]
