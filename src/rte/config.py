@@ -1,0 +1,236 @@
+"""A run is data + noise + views + net + method + train, and a seed. Settings come from, later ones winning:
+
+the defaults declared on each field, a preset, the command line's own options, and `--set section.key=value`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import ValidationError, model_validator
+
+from rte import registry
+from rte.errors import ConfigError, did_you_mean
+from rte.noise.config import NoiseConfig
+from rte.parts.schedules import Cosine, Schedule, constant
+from rte.settings import Settings, setting
+from rte.views.config import ViewConfig
+
+Tree = dict[str, Any]
+S = TypeVar("S", bound=Settings)
+
+
+class NetConfig(Settings):
+    """The network."""
+
+    name: str = setting("compact", "see `rte list nets`")
+    dropout: float = setting(0.0, "share of activations dropped inside residual blocks", ge=0.0, lt=1.0)
+
+
+class TrainConfig(Settings):
+    """How long, how fast, on what, and what is kept aside."""
+
+    epochs: int = setting(30, "passes over the training set", ge=1)
+    batch: int = setting(128, "examples per step", ge=1)
+    optimizer: Literal["sgd", "adam"] = setting("sgd", "sgd (Nesterov momentum, as in the paper) or adam")
+    lr: Schedule = setting(Cosine(scale=0.1), "learning rate", search=(1e-5, 0.1))
+    weight_decay: Schedule = setting(constant(5e-4), "L2 penalty on all weights", search=(5e-5, 2e-3))
+    momentum: float = setting(0.9, "momentum of sgd, beta_1 of adam", ge=0.0, lt=1.0)
+    nesterov: bool = setting(True, "Nesterov's form of momentum")
+    clip: float | None = setting(None, "largest norm of the gradient", gt=0.0)
+    holdout: float = setting(0.0, "share of the noisily labelled training set kept aside for selection", ge=0.0, lt=1.0)
+    device: str = setting("auto", "auto, cpu, cuda, cuda:1, mps")
+    precision: Literal["fp32", "bf16"] = setting("fp32", "bf16: autocast, for accelerators")
+    compile: bool = setting(False, "torch.compile the networks; gains little on CPUs and starts slowly")
+    threads: int = setting(1, "threads that prepare views; results do not depend on it", ge=1)
+    evaluate_every: int = setting(1, "epochs between evaluations (the last is always evaluated)", ge=1)
+    evaluate_batch: int = setting(500, "images per forward pass of an evaluation", ge=1)
+    checkpoint_minutes: float = setting(5.0, "a checkpoint at least this often, besides one after each epoch", gt=0.0)
+
+    @model_validator(mode="after")
+    def _nesterov_needs_momentum(self) -> TrainConfig:
+        if self.optimizer == "sgd" and self.nesterov and self.momentum == 0:
+            raise ValueError("nesterov needs momentum above 0; set nesterov=false or momentum=0.9")
+        return self
+
+
+SECTIONS: dict[str, type[Settings]] = {
+    "noise": NoiseConfig,
+    "views": ViewConfig,
+    "net": NetConfig,
+    "train": TrainConfig,
+}
+KEYS = ("seed", "data", "noise", "views", "net", "method", "train")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that decides the outcome of a run."""
+
+    data_name: str
+    data: Settings
+    method_name: str
+    method: Settings
+    noise: NoiseConfig
+    views: ViewConfig
+    net: NetConfig
+    train: TrainConfig
+    seed: int
+
+    @classmethod
+    def from_tree(cls, tree: Mapping[str, Any]) -> RunConfig:
+        """Validate a tree of plain values; every complaint names the key and the nearest right one."""
+        for key in tree:
+            if key not in KEYS:
+                raise ConfigError(f"there is no section '{key}' in a run's settings; {did_you_mean(key, KEYS)}")
+        seed = tree.get("seed", 0)
+        if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+            raise ConfigError(f"seed is {seed!r}; give a whole number from 0 up.")
+        data_name, data = _named(tree, "data")
+        method_name, method = _named(tree, "method")
+        sections: Tree = {name: validate(model, tree.get(name, {}), name) for name, model in SECTIONS.items()}
+        return cls(
+            data_name=data_name,
+            data=validate(registry.dataset(data_name).Config, data, "data"),
+            method_name=method_name.replace("-", "_"),
+            method=validate(registry.method(method_name).Config, method, "method"),
+            seed=seed,
+            **sections,
+        )
+
+    def tree(self) -> Tree:
+        """The plain values again, complete; `from_tree` of them gives an equal config."""
+        return {
+            "seed": self.seed,
+            "data": {"name": self.data_name, **self.data.model_dump(mode="json")},
+            "noise": self.noise.model_dump(mode="json"),
+            "views": self.views.model_dump(mode="json"),
+            "net": self.net.model_dump(mode="json"),
+            "method": {"name": self.method_name, **self.method.model_dump(mode="json")},
+            "train": self.train.model_dump(mode="json"),
+        }
+
+    @property
+    def digest(self) -> str:
+        """A short name for exactly these settings."""
+        return hashlib.sha256(json.dumps(self.tree(), sort_keys=True).encode()).hexdigest()[:16]
+
+    def with_train(self, **changes: Any) -> RunConfig:
+        """The same run with other training settings."""
+        return replace(self, train=self.train.model_copy(update=changes))
+
+
+def _named(tree: Mapping[str, Any], section: str) -> tuple[str, Tree]:
+    table = dict(tree.get(section, {}))
+    name = table.pop("name", None)
+    if not isinstance(name, str):
+        raise ConfigError(f"{section}.name is missing; see `rte list` for what there is.")
+    return name, table
+
+
+def validate(model: type[S], values: Mapping[str, Any], section: str) -> S:
+    """The values as settings, or one sentence about the first thing wrong with them."""
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{section} is {values!r}; it must be a table of settings.")
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        # discriminated unions add the tag of the member to the path; it is no key the user wrote
+        where = ".".join([section, *(str(part) for part in first["loc"])])
+        if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
+            key = str(first["loc"][0])
+            raise ConfigError(f"there is no setting '{where}'; {did_you_mean(key, model.model_fields)}") from None
+        message = first["msg"].removeprefix("Value error, ")
+        message = message[:1].lower() + message[1:]
+        given = "" if isinstance(first["input"], Mapping) or not first["loc"] else f" = {first['input']!r}"
+        raise ConfigError(f"{where}{given}: {message}.") from None
+
+
+def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> Tree:
+    """Two trees as one: tables are merged, anything else is replaced, as is a table of another `kind` or `name`."""
+    out = dict(base)
+    for key, value in over.items():
+        old = out.get(key)
+        if isinstance(old, Mapping) and isinstance(value, Mapping) and _alike(old, value):
+            out[key] = merge(old, value)
+        else:
+            out[key] = value
+    return out
+
+
+def _alike(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    return all(old[tag] == new[tag] for tag in ("kind", "name") if tag in old and tag in new)
+
+
+def read_preset(name: str) -> Tree:
+    """A preset of the package by name, or any TOML or JSON file (such as a run's config.json) by path."""
+    path = Path(name)
+    if path.suffix in (".toml", ".json"):
+        if not path.is_file():
+            raise ConfigError(f"there is no settings file {path}; give the path of a TOML or JSON file.")
+        text = path.read_text(encoding="utf-8")
+    elif name in registry.presets():
+        text = resources.files("rte.presets").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    else:
+        raise ConfigError(f"there is no preset '{name}'; {did_you_mean(name, registry.presets())}")
+    try:
+        tree: Tree = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}; mend the file's syntax.") from None
+    return tree
+
+
+def parse_override(text: str) -> Tree:
+    """`section.key=value` as a tree; the value is TOML, or a plain string if it is none."""
+    match = re.fullmatch(r"([A-Za-z_]\w*(?:\.\w+)*)=(.*)", text, re.DOTALL)
+    if match is None:
+        raise ConfigError(f"--set {text}: write it as section.key=value, for example method.q=0.3.")
+    path, raw = match.group(1).split("."), match.group(2)
+    try:
+        value = tomllib.loads(f"value = {raw}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = raw
+    for key in reversed(path):
+        value = {key: value}
+    return dict(value)
+
+
+def resolve(
+    preset: str | None = None, options: Mapping[str, Any] | None = None, overrides: Iterable[str] = ()
+) -> RunConfig:
+    """The config that a command line asks for.
+
+    A preset may hold tables `[for.METHOD.SECTION]`: settings that count only when that method is chosen, and `about`,
+    a line for `rte list`.
+    """
+    tree = read_preset(preset) if preset else {}
+    tree.pop("about", None)
+    conditional = tree.pop("for", {})
+    options = dict(options or {})
+    for text in overrides:
+        options = merge(options, parse_override(text))
+    tree = merge({"data": {"name": "digits"}, "method": {"name": "rte"}}, tree)
+    chosen = str(merge(tree, options)["method"].get("name", "rte")).replace("-", "_")
+    if chosen != tree["method"].get("name"):
+        tree["method"] = {"name": chosen}
+    tree = merge(tree, conditional.get(chosen, {}))
+    return RunConfig.from_tree(merge(tree, options))
+
+
+def parse_data(text: str) -> Tree:
+    """`cifar10`, `FILE.npz`, `folder:PATH` or `table:FILE.csv` as the data section of a run."""
+    name, colon, path = text.partition(":")
+    if colon and name in registry.datasets():
+        return {"name": name, "path": path}
+    if text.endswith(".npz"):
+        return {"name": "arrays", "path": text}
+    return {"name": text}

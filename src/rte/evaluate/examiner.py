@@ -1,0 +1,61 @@
+"""The one place where a trained method meets the truth: test labels, true training labels.
+
+Training code holds an `Examiner` only as a function from a method to numbers, so it can report but not peek.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rte.data.types import Dataset, Images, Labels
+from rte.evaluate.memorisation import memorisation
+from rte.evaluate.metrics import score
+from rte.methods.base import Method, Predict
+from rte.train.sweep import outputs
+from rte.views.engine import ViewEngine
+from rte.views.loader import Loader
+
+
+@dataclass(frozen=True)
+class Examiner:
+    """Scores a method on the test split, on held-out noisily labelled data, and on the training labels themselves."""
+
+    dataset: Dataset
+    train_rows: NDArray[np.int64]
+    val_rows: NDArray[np.int64]
+    engine: ViewEngine
+    device: torch.device
+    batch: int = 500
+
+    def __call__(self, method: Method) -> dict[str, dict[str, float]]:
+        """{"test": top1, top5, nll, ece of what is reported, "student": of a further network, "val": on noisy labels}."""
+        scores: dict[str, dict[str, float]] = {}
+        if (test := self.dataset.test) is not None and len(test):
+            scores["test"] = self._score(method, method.predict, test.images, test.y)
+            for name, network in method.networks().items():
+                scores[name] = self._score(method, network, test.images, test.y)
+        if len(self.val_rows):
+            held = self.dataset.train.take(self.val_rows)
+            scores["val"] = self._score(method, method.predict, held.images, held.y)
+        return scores
+
+    def memorisation(self, method: Method) -> dict[str, Any]:
+        """What became of the wrongly labelled training examples; empty where the truth is unknown."""
+        if self.dataset.y_true is None:
+            return {}
+        train = self.dataset.train.take(self.train_rows)
+        predicted = self._logits(method, method.predict, train.images, train.y).argmax(1)
+        return memorisation(predicted, train.y, self.dataset.y_true[self.train_rows])
+
+    def _score(self, method: Method, predict: Predict, images: Images, y: Labels) -> dict[str, float]:
+        return score(self._logits(method, predict, images, y), y)
+
+    def _logits(self, method: Method, predict: Predict, images: Images, y: Labels) -> NDArray[np.float32]:
+        loader = Loader(images, y, self.engine, seed=0)
+        logits: NDArray[np.float32] = outputs(method, predict, loader, batch=self.batch, device=self.device).numpy()
+        return logits

@@ -1,0 +1,242 @@
+"""The loop. One for every method, on torch alone.
+
+Nothing here depends on what happened before except through the state in `checkpoint()`: the data order, the views and
+the random numbers of a step are functions of (seed, epoch, step). A run that is killed and resumed is therefore the
+same run, bit for bit.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from rte.config import TrainConfig
+from rte.errors import TrainingError
+from rte.methods.base import Method, Predict, Progress, Terms
+from rte.rng import fold
+from rte.train.journal import Journal
+from rte.train.order import Slot, epoch_slots
+from rte.train.sweep import outputs
+from rte.views.loader import Loader, Request
+
+Scores = dict[str, dict[str, float]]
+"""{"test": {"top1": ...}, "val": {...}, "student": {...}}"""
+
+LOG_EVERY = 20
+
+
+class Interrupted(Exception):
+    """The run was asked to stop, and has saved its state."""
+
+
+class Observer(Protocol):
+    """Somebody who watches: a progress bar."""
+
+    def step(self, t: Progress, terms: dict[str, float]) -> None: ...
+
+    def epoch(self, epoch: int, scores: Scores) -> None: ...
+
+
+class Trainer:
+    """Trains a method; `save` is called with a name ("checkpoint", "selected") and the state to keep under it."""
+
+    def __init__(
+        self,
+        cfg: TrainConfig,
+        method: Method,
+        loader: Loader,
+        *,
+        n: int,
+        seed: int,
+        device: torch.device,
+        examine: Callable[[Method], Scores],
+        journal: Journal,
+        save: Callable[[str, dict[str, Any]], None],
+        observer: Observer | None = None,
+    ) -> None:
+        self.cfg, self.method, self.loader, self.n, self.seed = cfg, method, loader, n, seed
+        self.device, self.examine, self.journal, self.save, self.observer = device, examine, journal, save, observer
+        self.optimizer = _optimizer(cfg, method)
+        self.epoch = self.done = self.step = 0  # epochs finished, steps done in the current one, steps done in all
+        self.opened = False  # whether the current epoch's `epoch_start` has run
+        self.seconds = 0.0  # spent in training, evaluation left out
+        self.sums: dict[str, float] = {}
+        self.count = 0
+        self.history: list[dict[str, Any]] = []
+        self.best_val = -1.0
+        self.broken = False
+        self.stop: str | None = None
+
+    # ---- the loop
+
+    def fit(self) -> None:
+        """Train to the end, or until a signal or an error."""
+        saved = time.monotonic()
+        with self._signals():
+            while self.epoch < self.cfg.epochs:
+                for _ in self._epoch():
+                    if self.stop:
+                        self.save("checkpoint", self.checkpoint())
+                        raise Interrupted(self.stop)
+                    if time.monotonic() - saved > 60 * self.cfg.checkpoint_minutes:
+                        self.save("checkpoint", self.checkpoint())
+                        saved = time.monotonic()
+                self._close_epoch()
+                self.save("checkpoint", self.checkpoint())
+                saved = time.monotonic()
+
+    def _epoch(self) -> Iterator[None]:
+        """The steps of the current epoch that are still to be done."""
+        method, started = self.method, time.perf_counter()
+        method.train()
+        start = Progress(self.epoch, self.cfg.epochs, step=self.step - self.done)
+        if not self.opened:
+            torch.manual_seed(fold(self.seed, "epoch", self.epoch) >> 1)
+            report = method.epoch_start(start, self._sweep)
+            self.opened = True
+            if report:
+                self.journal.write("epoch_start", epoch=self.epoch, step=self.step, **_floats(report))
+        slots = epoch_slots(method.passes(start), n=self.n, batch=self.cfg.batch, seed=self.seed, epoch=self.epoch)
+        batches = self.loader.batches(self._request(t, slots[t.j]) for t in self._moments(slots))
+        for t, batch in zip(self._moments(slots), batches, strict=True):
+            self._set_rates(t)
+            torch.manual_seed(fold(self.seed, "step", t.step) >> 1)
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.cfg.precision == "bf16"):
+                terms = method.step(batch.to(self.device), t, self._update)
+            self._refuse_non_finite(t, terms)
+            method.after_step(t)
+            self.done, self.step = self.done + 1, self.step + 1
+            self.seconds += time.perf_counter() - started
+            self._log(t, terms)
+            yield
+            started = time.perf_counter()
+
+    def _moments(self, slots: list[Slot]) -> Iterator[Progress]:
+        first = self.step - self.done
+        for j in range(self.done, len(slots)):
+            yield Progress(self.epoch, self.cfg.epochs, j, len(slots), first + j, slots[j].part)
+
+    def _request(self, t: Progress, slot: Slot) -> Request:
+        plan = self.method.views(t)
+        second = None
+        if slot.second is not None:
+            second = Request(t.epoch, slot.second, plan.second or plan, stream=2 * slot.part + 1)
+        return Request(t.epoch, slot.index, plan, stream=2 * slot.part, second=second)
+
+    def _close_epoch(self) -> None:
+        self.epoch, self.done, self.opened = self.epoch + 1, 0, False
+        self._flush_log()
+        if self.epoch % self.cfg.evaluate_every and self.epoch < self.cfg.epochs:
+            return
+        scores = self.examine(self.method)
+        self.history.append({"epoch": self.epoch, **scores})
+        self.journal.write("epoch", epoch=self.epoch, step=self.step, seconds=self.seconds, **scores)
+        if "val" in scores and scores["val"]["top1"] > self.best_val:
+            self.best_val = scores["val"]["top1"]
+            self.save("selected", {"epoch": self.epoch, "method": self.method.state_dict()})
+        if self.observer:
+            self.observer.epoch(self.epoch, scores)
+
+    # ---- what a step needs
+
+    def _sweep(self, predict: Predict) -> Tensor:
+        logits = outputs(self.method, predict, self.loader, batch=self.cfg.evaluate_batch, device=self.device)
+        return logits.to(self.device)
+
+    def _set_rates(self, t: Progress) -> None:
+        for group in self.optimizer.param_groups:
+            group["lr"], group["weight_decay"] = self.cfg.lr.at(t), self.cfg.weight_decay.at(t)
+
+    def _update(self, loss: Tensor) -> None:
+        self.broken = not bool(torch.isfinite(loss))
+        if self.broken:
+            return
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        if self.cfg.clip is not None:
+            torch.nn.utils.clip_grad_norm_(self.method.parameters(), self.cfg.clip)
+        self.optimizer.step()
+
+    def _refuse_non_finite(self, t: Progress, terms: Terms) -> None:
+        if not self.broken:
+            return
+        values = _floats(terms)
+        names = [name for name in values if name != "loss"] + ["loss"]
+        bad = next(name for name in names if not abs(values.get(name, float("nan"))) < float("inf"))
+        raise TrainingError(
+            f"step {t.step} of epoch {t.epoch}: the term '{bad}' is {values.get(bad)}; lower train.lr or set "
+            "train.clip=1, then start again (the checkpoint before this step is intact)."
+        )
+
+    # ---- records
+
+    def _log(self, t: Progress, terms: Terms) -> None:
+        values = {**_floats(terms), "lr": float(self.optimizer.param_groups[0]["lr"])}
+        for name, value in values.items():
+            self.sums[name] = self.sums.get(name, 0.0) + value
+        self.count += 1
+        if self.observer:
+            self.observer.step(t, values)
+        if self.step % LOG_EVERY == 0:
+            self._flush_log()
+
+    def _flush_log(self) -> None:
+        if self.count:
+            means = {name: total / self.count for name, total in self.sums.items()}
+            self.journal.write("step", epoch=self.epoch, step=self.step, seconds=self.seconds, **means)
+        self.sums, self.count = {}, 0
+
+    def checkpoint(self) -> dict[str, Any]:
+        """Everything a later process needs to go on exactly here."""
+        names = ("epoch", "done", "step", "opened", "seconds", "sums", "count", "history", "best_val")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "journal": self.journal.position,
+            "method": self.method.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        self.method.load_state_dict(state["method"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        for name in ("epoch", "done", "step", "opened", "seconds", "sums", "count", "history", "best_val"):
+            setattr(self, name, state[name])
+        self.journal.rewind(state["journal"])
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Within, the first SIGINT or SIGTERM asks for a stop after the current step; a second one acts as usual."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def ask(number: int, frame: FrameType | None) -> None:
+            self.stop = signal.Signals(number).name
+            signal.signal(number, old[number])
+
+        old: dict[int, Any] = {n: signal.signal(n, ask) for n in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in old.items():
+                signal.signal(number, handler)
+
+
+def _optimizer(cfg: TrainConfig, method: Method) -> torch.optim.Optimizer:
+    parameters = [p for p in method.parameters() if p.requires_grad]
+    if cfg.optimizer == "adam":
+        return torch.optim.Adam(parameters, lr=1.0, betas=(cfg.momentum, 0.999))
+    return torch.optim.SGD(parameters, lr=1.0, momentum=cfg.momentum, nesterov=cfg.nesterov)
+
+
+def _floats(terms: Terms) -> dict[str, float]:
+    return {name: float(value.detach() if isinstance(value, Tensor) else value) for name, value in terms.items()}

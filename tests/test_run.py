@@ -1,0 +1,137 @@
+"""Run folders: what they hold, that they can be gone on with after a kill, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import quick
+
+from rte import __version__, run
+from rte.errors import CheckpointError, ConfigError
+from rte.files import write_json
+from rte.noise.inject import Manifest, rebuild
+from rte.train import checkpoint
+from rte.train.journal import read
+
+
+def test_a_run_folder_tells_the_whole_story(tmp_path: Path) -> None:
+    config = quick("rte", train={"holdout": 0.1})
+    result = run.start(config, tmp_path / "run")
+    folder = tmp_path / "run"
+    assert run.read_config(folder) == config
+    environment = json.loads((folder / "environment.json").read_text())
+    assert environment["rte"] == __version__
+    assert environment["torch"] == torch.__version__
+    assert json.loads((folder / "result.json").read_text()) == result
+    assert result["noise"]["asked"] == 0.4
+    assert result["noise"]["measured"] == pytest.approx(0.4, abs=1e-3)
+    for name in ("test", "student", "val"):
+        assert {"top1", "top5", "nll", "ece", "last", "last5", "best"} <= result[name].keys()
+    assert result["selected"].keys() == {"epoch", "val", "test"}
+    assert 0 <= result["memorisation"]["memorised"] <= 1
+
+    events = read(folder / "journal.jsonl")
+    assert {event["event"] for event in events} == {"step", "epoch"}
+    assert {"loss", "task", "jsd", "ecr", "q", "lr"} <= next(e for e in events if e["event"] == "step").keys()
+    assert [event["epoch"] for event in events if event["event"] == "epoch"] == [1, 2]
+
+    manifest = Manifest.from_json((folder / "noise.json").read_text())
+    clean = run.load_dataset(config, None).train.y
+    noisy = run.prepare(config, run.load_dataset(config, None)).dataset.train.y
+    np.testing.assert_array_equal(rebuild(manifest, clean), noisy)
+
+
+def test_evaluating_a_finished_run_gives_the_same_numbers(tmp_path: Path) -> None:
+    result = run.start(quick("rte"), tmp_path / "run")
+    again = run.evaluate(tmp_path / "run")
+    assert again["test"] == {name: result["test"][name] for name in again["test"]}
+    assert again["memorisation"] == result["memorisation"]
+
+
+def test_an_existing_folder_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "precious").write_text("x")
+    with pytest.raises(CheckpointError, match="exists already"):
+        run.start(quick("ce"), tmp_path / "run")
+    assert [file.name for file in (tmp_path / "run").iterdir()] == ["precious"]
+
+
+def test_a_batch_larger_than_the_set_makes_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"train\.batch = 5000 is larger .* 1297"):
+        run.start(quick("ce", train={"batch": 5000}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_resume_refuses_what_does_not_belong_together(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="no run folder"):
+        run.resume(tmp_path)
+    folder = tmp_path / "run"
+    config = quick("ce")
+    run.start(config, folder)
+    write_json(folder / "config.json", quick("ce", train={"epochs": 3}).tree())
+    with pytest.raises(CheckpointError, match="other settings"):
+        run.resume(folder)
+    write_json(folder / "config.json", config.tree())
+    manifest = json.loads((folder / "noise.json").read_text())
+    write_json(folder / "noise.json", {**manifest, "given_sha256": "0" * 64})
+    with pytest.raises(CheckpointError, match="has changed since the run began"):
+        run.resume(folder)
+
+
+def test_resuming_a_finished_run_changes_nothing(tmp_path: Path) -> None:
+    result = run.start(quick("ce"), tmp_path / "run")
+    again = run.resume(tmp_path / "run")
+    assert again == result
+
+
+@pytest.mark.parametrize("method", ["rte", "dividemix"])
+def test_kill_nine_at_any_moment_costs_nothing_but_time(method: str, tmp_path: Path) -> None:
+    config = quick(method, train={"epochs": 4, "batch": 64, "checkpoint_minutes": 1e-9})
+    write_json(tmp_path / "config.json", config.tree())
+    straight = run.start(config, tmp_path / "straight")
+
+    folder = tmp_path / "killed"
+    code = (
+        "import sys; from pathlib import Path; from rte import run; from rte.config import resolve; import torch;"
+        "torch.set_num_threads(2); folder = Path(sys.argv[1]);"
+        "run.resume(folder) if folder.exists() else run.start(resolve(sys.argv[2]), folder)"
+    )
+    rng, kills = np.random.default_rng(0), 0
+    for attempt in range(40):
+        process = subprocess.Popen([sys.executable, "-c", code, str(folder), str(tmp_path / "config.json")])
+        while process.poll() is None and not (folder / "checkpoint.pt").exists():
+            time.sleep(0.01)
+        if attempt < 3:
+            time.sleep(float(rng.uniform(0.5, 2.5)))
+            process.send_signal(signal.SIGKILL)
+            kills += process.wait() == -signal.SIGKILL
+        elif process.wait() == 0:
+            break
+    assert kills > 0
+    a, b = (checkpoint.load(tmp_path / name / "checkpoint.pt") for name in ("straight", "killed"))
+    assert all(torch.equal(a["method"][key], b["method"][key]) for key in a["method"])
+    result = json.loads((folder / "result.json").read_text())
+    for key in straight:
+        if key != "train_seconds":
+            assert result[key] == straight[key]
+    strip = [{k: v for k, v in event.items() if k != "seconds"} for event in read(folder / "journal.jsonl")]
+    assert strip == [
+        {k: v for k, v in event.items() if k != "seconds"} for event in read(tmp_path / "straight/journal.jsonl")
+    ]
+
+
+def test_a_run_killed_before_its_first_checkpoint_starts_over(tmp_path: Path) -> None:
+    config = quick("ce")
+    straight = run.start(config, tmp_path / "straight")
+    run.start(config, tmp_path / "early")
+    os.unlink(tmp_path / "early" / "checkpoint.pt")
+    assert run.resume(tmp_path / "early")["test"] == straight["test"]

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+import torch
+
+from rte.errors import CheckpointError, UserError
+from rte.files import read_json, unused, write_atomic, write_json
+from rte.train import checkpoint
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    state = {"method": {"w": torch.arange(5.0)}, "step": 3, "history": [{"epoch": 1, "test": {"top1": 0.5}}]}
+    checkpoint.save(tmp_path / "checkpoint.pt", state)
+    loaded = checkpoint.load(tmp_path / "checkpoint.pt")
+    assert torch.equal(loaded["method"]["w"], torch.arange(5.0))
+    assert loaded["history"] == state["history"]
+    assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.pt"]
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_atomic(path, lambda file: file.write(b"old"))
+
+    def fail(file: object) -> None:
+        raise OSError(28, os.strerror(28))
+
+    with pytest.raises(UserError, match="No space left"):
+        write_atomic(path, fail)
+    assert path.read_bytes() == b"old"
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+def test_missing_cut_foreign_and_other_versions_are_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.pt"
+    with pytest.raises(CheckpointError, match="there is no checkpoint"):
+        checkpoint.load(path)
+    checkpoint.save(path, {"a": torch.zeros(1000)})
+    raw = path.read_bytes()
+    for length in (0, 10, len(raw) // 2, len(raw) - 1):
+        path.write_bytes(raw[:length])
+        with pytest.raises(CheckpointError, match="damaged or cut short"):
+            checkpoint.load(path)
+    torch.save({"w": torch.zeros(1)}, path)
+    with pytest.raises(CheckpointError, match="no checkpoint of this program"):
+        checkpoint.load(path)
+    torch.save({"format": 99}, path)
+    with pytest.raises(CheckpointError, match="format 99"):
+        checkpoint.load(path)
+
+
+class _Evil:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, ("evil",)
+
+
+def test_nothing_in_a_checkpoint_is_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    torch.save({"format": 1, "x": _Evil()}, tmp_path / "a.pt")
+    (tmp_path / "b.pt").write_bytes(pickle.dumps({"format": 1, "x": _Evil()}))
+    for name in ("a.pt", "b.pt"):
+        with pytest.raises(CheckpointError):
+            checkpoint.load(tmp_path / name)
+    assert not (tmp_path / "evil").exists()
+
+
+def test_json_files(tmp_path: Path) -> None:
+    write_json(tmp_path / "a.json", {"ä": [1, 2.5, None]})
+    assert read_json(tmp_path / "a.json") == {"ä": [1, 2.5, None]}
+    (tmp_path / "a.json").write_text("{")
+    with pytest.raises(UserError, match="no valid JSON"):
+        read_json(tmp_path / "a.json")
+    with pytest.raises(UserError, match="is missing"):
+        read_json(tmp_path / "b.json")
+
+
+def test_unused_names(tmp_path: Path) -> None:
+    assert unused(tmp_path / "run") == tmp_path / "run"
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run-2").mkdir()
+    assert unused(tmp_path / "run") == tmp_path / "run-3"
