@@ -1,0 +1,5 @@
+"""`python -m rte`, also for torchrun."""
+
+from rte.cli import main
+
+main()

@@ -1,0 +1,78 @@
+"""A trained method, ready to be given images it has never seen."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rte.config import RunConfig
+from rte.data.arrays import as_pixels, read_npz
+from rte.data.files import FileImages, image_files
+from rte.data.types import ArrayImages, Images
+from rte.errors import DataError
+from rte.methods.base import Method
+from rte.run import Task, load_method
+from rte.train.device import choose_device
+from rte.train.sweep import outputs
+from rte.views.loader import Loader
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """Class probabilities for images."""
+
+    method: Method
+    config: RunConfig
+    task: Task
+    device: torch.device
+
+    @classmethod
+    def load(cls, folder: Path, *, which: str | None = None, device: str = "auto") -> Predictor:
+        """The trained method of a run folder."""
+        where = choose_device(device)
+        method, config, task = load_method(folder, where, which)
+        return cls(method, config, task, where)
+
+    def probabilities(self, images: Images) -> NDArray[np.float64]:
+        """(N, K), in the order of `task.classes`."""
+        if images.channels != self.task.channels:
+            raise DataError(
+                f"the images have {images.channels} channels, the model was trained on {self.task.channels}; "
+                "convert them first."
+            )
+        loader = Loader(images, np.zeros(len(images), np.int64), self.task.engine(self.config), seed=0)
+        batch = self.config.train.evaluate_batch
+        logits = outputs(self.method, self.method.predict, loader, batch=batch, device=self.device)
+        probs: NDArray[np.float64] = logits.double().softmax(1).numpy()
+        return probs
+
+    def write_csv(self, images: Images, out: Path | None, *, probabilities: bool = False) -> None:
+        """image, label, confidence, and with `probabilities` one column per class."""
+        probs = self.probabilities(images)
+        with out.open("w", newline="", encoding="utf-8") if out else nullcontext(sys.stdout) as file:
+            rows = csv.writer(file)
+            rows.writerow(["image", "label", "confidence", *(self.task.classes if probabilities else ())])
+            for i, row in enumerate(probs):
+                shares = [f"{p:.6f}" for p in row] if probabilities else []
+                rows.writerow([images.label(i), self.task.classes[int(row.argmax())], f"{row.max():.6f}", *shares])
+
+
+def open_images(source: str, channels: int) -> Images:
+    """The images of an .npz file (array x), of a folder (searched through), or one image file."""
+    path = Path(source)
+    if path.suffix == ".npz":
+        if not path.is_file():
+            raise DataError(f"there is no file {path}; give an .npz file with an array x.")
+        stored = read_npz(path)
+        name = next((name for name in ("x", "x_test", "x_train") if name in stored), None)
+        if name is None:
+            raise DataError(f"{path} has no array x; store the images (N, H, W) or (N, H, W, C) under that name.")
+        return ArrayImages(as_pixels(stored[name], f"{path}: {name}"))
+    return FileImages.open(image_files(path), channels=channels)

@@ -1,0 +1,50 @@
+"""Results as tables for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table
+
+Result = dict[str, Any]
+
+
+def percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f}"
+
+
+def comparison(results: Sequence[Result]) -> Table:
+    """One row per run: accuracy, share of wrong labels memorised, time."""
+    table = Table(title=heading(results[0]))
+    for name in ("method", "accuracy last %", "last5 %", "best %", "wrong labels memorised %", "training s"):
+        table.add_column(name, justify="left" if name == "method" else "right")
+    leader = max(results, key=lambda result: result.get("test", {}).get("last", 0.0))
+    for result in results:
+        test, memory = result.get("test", {}), result.get("memorisation", {})
+        cells = [result["method"], *(percent(test.get(name)) for name in ("last", "last5", "best"))]
+        cells += [percent(memory.get("memorised")), f"{result['train_seconds']:.0f}"]
+        table.add_row(*cells, style="bold" if result is leader else "")
+    return table
+
+
+def heading(result: Result) -> str:
+    """Data and noise in words, with the share of labels that really is wrong."""
+    noise = result["noise"]
+    if noise["name"] == "none":
+        return f"{result['data']}, labels as given"
+    measured = "" if noise["measured"] is None else f", {percent(noise['measured'])} % of the labels are wrong"
+    return f"{result['data']}, {noise['name']} noise {percent(noise['asked'])} %{measured}"
+
+
+def scores(result: Result) -> Table:
+    """One row per network evaluated."""
+    table = Table()
+    for name in ("on", "top-1 %", "top-5 %", "NLL", "ECE"):
+        table.add_column(name, justify="left" if name == "on" else "right")
+    names = {"test": "test (reported)", "student": "test (student)", "val": "held-out noisy labels"}
+    for key, value in result.items():
+        if isinstance(value, dict) and "nll" in value:
+            cells = [percent(value["top1"]), percent(value["top5"]), f"{value['nll']:.3f}", f"{value['ece']:.3f}"]
+            table.add_row(names.get(key, f"test ({key})"), *cells)
+    return table

@@ -1,0 +1,152 @@
+"""The commands as a user calls them: what they print, and one sentence with exit code 2 for a mistake."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.datasets import load_digits
+
+QUICK = ["--epochs", "1", "--set", "train.batch=256"]
+
+
+def rte(*arguments: str, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    environment = (
+        {key: value for key, value in os.environ.items() if key != "RTE_DATA"} | {"COLUMNS": "160"} | (env or {})
+    )
+    command = [sys.executable, "-m", "rte", *arguments]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cli")
+    done = rte("fit", "digits", *QUICK, "--out", "run", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "run folder is run" in done.stdout
+    assert "memorised" in done.stdout
+    return folder / "run"
+
+
+def test_fit_evaluate_predict(trained: Path) -> None:
+    scored = rte("evaluate", "run", "--json", "scores.json", cwd=trained.parent)
+    assert scored.returncode == 0, scored.stderr
+    assert "top-1" in scored.stdout
+    assert "student" in scored.stdout
+    assert (trained.parent / "scores.json").exists()
+
+    digits = load_digits()
+    images = (digits.images[:20] / 16 * 255).astype(np.uint8)
+    np.savez(trained.parent / "new.npz", x=images)
+    predicted = rte("predict", "run", "new.npz", "--out", "out.csv", "--probabilities", cwd=trained.parent)
+    assert predicted.returncode == 0, predicted.stderr
+    with (trained.parent / "out.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 20
+    assert all(row["label"] in set("0123456789") for row in rows)
+    assert sum(float(rows[0][str(k)]) for k in range(10)) == pytest.approx(1, abs=1e-5)
+
+    (trained.parent / "pictures").mkdir()
+    for i in range(3):
+        Image.fromarray(images[i]).save(trained.parent / "pictures" / f"{i}.png")
+    shown = rte("predict", "run", "pictures", cwd=trained.parent)
+    assert shown.returncode == 0, shown.stderr
+    assert [line.split(",")[1] for line in shown.stdout.splitlines()[1:]] == [row["label"] for row in rows[:3]]
+
+
+def test_compare_prints_one_table_and_the_folders(tmp_path: Path) -> None:
+    done = rte("compare", "digits", *QUICK, "--methods", "ce,gce,rte", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for part in ("ce", "gce", "rte", "memorised", "% of the labels are wrong", "Run folders"):
+        assert part in done.stdout
+    assert sorted(path.name for path in next((tmp_path / "runs").iterdir()).iterdir()) == ["ce", "gce", "rte"]
+
+
+def test_a_signal_saves_and_resume_finishes(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "rte", "fit", "digits", "--epochs", "200", "--out", "run"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "run" / "checkpoint.pt").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "rte resume run" in errors
+    assert "Traceback" not in errors
+    # finish sooner than 200 epochs: the journal shows that it goes on, not that it starts over
+    lines = (tmp_path / "run" / "journal.jsonl").read_text().count("\n")
+    second = subprocess.Popen([sys.executable, "-m", "rte", "resume", "run"], cwd=tmp_path, stdout=subprocess.DEVNULL)
+    while (tmp_path / "run" / "journal.jsonl").read_text().count("\n") < lines + 5:
+        assert second.poll() is None
+        time.sleep(0.05)
+    second.send_signal(signal.SIGTERM)
+    assert second.wait(timeout=60) == 130
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["fit", "digit"], ["'digit'", "did you mean 'digits'"]),
+        (["fit", "digits", "--method", "rtee"], ["'rtee'", "did you mean 'rte'"]),
+        (["fit", "digits", "--net", "wrn-28"], ["'wrn-28'"]),
+        (["fit", "digits", "--preset", "digts"], ["did you mean 'digits'"]),
+        (["fit", "digits", "--set", "method.qq=1"], ["method.qq", "did you mean 'q'"]),
+        (["fit", "digits", "--noise", "symetric:0.4"], ["did you mean 'symmetric'"]),
+        (["fit", "digits", "--noise", "symmetric:40"], ["between 0 and 1"]),
+        (["fit", "digits", "--noise", "patrini-cifar100:0.4"], ["100 classes", "10"]),
+        (["fit", "digits", "--set", "train.batch=9999"], ["train.batch", "1297"]),
+        (["fit", "cifar10"], ["--data-dir", "RTE_DATA"]),
+        (["fit", "cifar10", "--data-dir", "nowhere"], ["nowhere"]),
+        (["fit", "missing.npz"], ["missing.npz"]),
+        (["fit", "broken.npz"], ["broken.npz"]),
+        (["fit", "folder:nowhere"], ["nowhere"]),
+        (["fit", "table:nowhere.csv"], ["nowhere.csv"]),
+        (["fit", "digits", "--out", "taken"], ["taken", "exists already", "--out"]),
+        (["resume", "nowhere"], ["nowhere", "no run folder"]),
+        (["evaluate", "taken"], ["taken", "no run folder"]),
+        (["predict", "taken", "x.npz"], ["taken", "no run folder"]),
+        (["list", "nothing"], ["nothing"]),
+        (["data", "get", "mnist", "--to", "x"], ["mnist", "cifar10"]),
+        (["fit", "digits", "--set", "train.device=tpu"], ["tpu"]),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_two(arguments: list[str], parts: list[str], tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "broken.npz").write_bytes(b"PK\x03\x04 not really")
+    before = sorted(tmp_path.rglob("*"))
+    done = rte(*arguments, cwd=tmp_path)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    message = done.stderr.strip()
+    assert message.startswith("rte: ")
+    assert len(message.splitlines()) == 1
+    for part in parts:
+        assert part in message
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_help_is_quick_and_complete(tmp_path: Path) -> None:
+    rte("--help", cwd=tmp_path)
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        done = rte("--help", cwd=tmp_path)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.7
+    for command in ("fit", "compare", "resume", "evaluate", "predict", "data", "list"):
+        assert command in done.stdout
+
+
+def test_list_names_everything(tmp_path: Path) -> None:
+    done = rte("list", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for name in ("dividemix", "cifar100", "wrn-28-6", "compact", "digits", "symmetric-inclusive"):
+        assert name in done.stdout

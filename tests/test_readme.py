@@ -1,0 +1,36 @@
+"""The code blocks of the README and of the page on extending run as they are printed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def blocks(page: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize(("page", "number"), [("README.md", 0), ("README.md", 1), ("docs/extending.md", 0)])
+def test_python_block(page: str, number: int, tmp_path: Path) -> None:
+    code = blocks(page)[number]
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_python_block_is_covered() -> None:
+    assert len(blocks("README.md")) == 2
+    assert len(blocks("docs/extending.md")) == 1
+
+
+def test_every_link_points_at_something() -> None:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
