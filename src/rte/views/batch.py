@@ -1,0 +1,61 @@
+"""What a method is handed at each step: views of some examples, their given labels, their indices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many views of each example a step needs: weak ones (crop, flip) and strong ones of the first weak view.
+
+    `second` is the plan of the pass's second stream; None: the same.
+    """
+
+    weak: int = 1
+    strong: int = 0
+    second: Plan | None = None
+
+    @property
+    def total(self) -> int:
+        return self.weak + self.strong
+
+
+@dataclass(frozen=True)
+class Batch:
+    """`views` ((weak + strong) * B, C, H, W), channels_last: first all weak views, then all strong ones, view by view.
+
+    `y` (B,) are the given labels, `i` (B,) the examples' indices in the training set. `second` is the batch of the
+    pass's second stream, where it has one.
+    """
+
+    views: Tensor
+    y: Tensor
+    i: Tensor
+    plan: Plan
+    second: Batch | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def weak(self, k: int = 0) -> Tensor:
+        """The k-th weak view, (B, C, H, W)."""
+        return self.views[k * len(self) : (k + 1) * len(self)]
+
+    def strong(self, k: int = 0) -> Tensor:
+        """The k-th strong view, (B, C, H, W)."""
+        return self.weak(self.plan.weak + k)
+
+    @property
+    def x(self) -> Tensor:
+        """The first weak view."""
+        return self.weak(0)
+
+    def to(self, device: torch.device) -> Batch:
+        """The same batch on a device; no copy if it is there already."""
+        move = [part.to(device, non_blocking=True) for part in (self.views, self.y, self.i)]
+        second = None if self.second is None else self.second.to(device)
+        return replace(self, views=move[0], y=move[1], i=move[2], second=second)

@@ -1,0 +1,139 @@
+"""The view engine: draws what to do to each image, then does it, straight into the network's input.
+
+    params = engine.sample(index, seed=0, epoch=3, plan=Plan(weak=1, strong=2))
+    x = engine.apply(images, params)          # ((1 + 2) * B, H, W, C) float32, normalised: weak views, then strong ones
+
+Every strong view is made from the first weak view, byte for byte the crop the network sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rte.errors import DataError
+from rte.views import augmix, kernels, randaugment, weak
+from rte.views.batch import Plan
+from rte.views.config import ViewConfig
+from rte.views.operations import Operation
+from rte.views.sampling import ViewParams, branch, states
+
+Bytes = NDArray[np.uint8]
+Singles = NDArray[np.float32]
+
+
+class ViewEngine:
+    """Views of size (H, W) with 1 or 3 channels, as (value / 255 - mean) / std. Several threads may use one engine."""
+
+    def __init__(
+        self, cfg: ViewConfig, *, mean: Sequence[float], std: Sequence[float], size: tuple[int, int], channels: int
+    ) -> None:
+        if not len(mean) == len(std) == channels or min(std) <= 0:
+            raise DataError(
+                f"images with {channels} channels cannot be normalised by mean {tuple(mean)} and std {tuple(std)}; "
+                "give one mean and one std above 0 per channel."
+            )
+        self.cfg, self.size, self.channels = cfg, size, channels
+        self.finish = kernels.scaling(mean, std, size[1])
+        self._variant = randaugment.VARIANTS.get(cfg.strong)
+        self.table: tuple[Operation, ...] = augmix.TABLE if self._variant is None else self._variant.rows
+        self._rows, self._columns = (weak.padded(n, cfg.pad, cfg.border) for n in size)
+
+    def sample(self, index: NDArray[np.int64], *, seed: int, epoch: int, plan: Plan, stream: int = 0) -> ViewParams:
+        """Draws the views of examples `index` (B,); those of one example do not depend on the others."""
+        state = branch(states(np.asarray(index, np.int64), seed=seed, epoch=epoch, stream=stream), 2)
+        place, box, flip = weak.draw(state[:, 0], plan.weak, self.cfg)
+        cfg, variant = self.cfg, self._variant
+        if variant is None:
+            op, arg, mixing = augmix.draw(
+                state[:, 1], plan.strong, width=cfg.width, severity=cfg.severity, depth=cfg.depth, size=self.size
+            )
+        else:
+            num_ops = variant.num_ops if cfg.num_ops is None else cfg.num_ops
+            magnitude = variant.magnitude if cfg.magnitude is None else cfg.magnitude
+            op, arg, mixing = randaugment.draw(state[:, 1], plan.strong, variant, num_ops, magnitude, self.size)
+        return ViewParams(plan, place, box, flip, op, arg, mixing)
+
+    def apply(self, images: Bytes | Sequence[Bytes], params: ViewParams, out: Singles | None = None) -> Singles:
+        """The views that `params` describe, ((weak + strong) * B, H, W, C), view by view; into `out` if it is given.
+
+        images (B, H, W, C) of the engine's size are padded, cropped and flipped; images of another size, or a list of
+        images (h, w, C) of differing sizes, give random resized crops.
+        """
+        b, plan = len(params.flip), params.plan
+        self._check(images, b)
+        views = self._memory(plan.total * b, out)
+        crops = self._crops(images, params)
+        kernels.normalise(crops, self.finish, views[: plan.weak * b])
+        if plan.strong:
+            into = views[plan.weak * b :].reshape(plan.strong, b, *views.shape[1:])
+            kernels.strong(crops[0], params.op, params.arg, params.mixing, self.table, self.finish, into)
+        return views
+
+    def render(
+        self,
+        images: Bytes | Sequence[Bytes],
+        index: NDArray[np.int64],
+        *,
+        seed: int,
+        epoch: int,
+        plan: Plan,
+        stream: int = 0,
+        out: Singles | None = None,
+    ) -> Singles:
+        """`sample`, then `apply`."""
+        return self.apply(images, self.sample(index, seed=seed, epoch=epoch, plan=plan, stream=stream), out)
+
+    def plain(self, images: Bytes | Sequence[Bytes], out: Singles | None = None) -> Singles:
+        """The views for evaluation, (B, H, W, C): the images or, at another size, the middle 7/8 of each, resized."""
+        self._check(images, len(images))
+        crops: Bytes
+        if self._fits(images):
+            crops = np.asarray(images)
+        else:
+            crops = np.empty((len(images), *self.size, self.channels), np.uint8)
+            for image, crop in zip(images, crops, strict=True):
+                h, w = image.shape[:2]
+                kernels.resize(image, (0, 0, h, w), *weak.centre_crop(h, w, self.size), False, crop)
+        views = self._memory(len(crops), out)
+        kernels.normalise(crops, self.finish, views)
+        return views
+
+    def _memory(self, n: int, out: Singles | None) -> Singles:
+        shape = (n, *self.size, self.channels)
+        if out is None:
+            return np.empty(shape, np.float32)
+        if out.shape != shape or out.dtype != np.float32 or not out.flags.c_contiguous:
+            raise DataError(
+                f"out has shape {out.shape} and dtype {out.dtype}; give a contiguous float32 array of shape {shape}."
+            )
+        return out
+
+    def _fits(self, images: Bytes | Sequence[Bytes]) -> bool:
+        return isinstance(images, np.ndarray) and images.shape[1:3] == self.size
+
+    def _check(self, images: Bytes | Sequence[Bytes], b: int) -> None:
+        if len(images) != b:
+            raise DataError(
+                f"{len(images)} images for the parameters of {b}; give the images the views were drawn for."
+            )
+        for image in images[:1] if isinstance(images, np.ndarray) else images:
+            if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != self.channels or 0 in image.shape:
+                raise DataError(
+                    f"an image has dtype {image.dtype} and shape {image.shape}; "
+                    f"give uint8 images of shape (height, width, {self.channels})."
+                )
+
+    def _crops(self, images: Bytes | Sequence[Bytes], params: ViewParams) -> Bytes:
+        """The weak views as bytes, (weak, B, H, W, C)."""
+        if self._fits(images):
+            shift = weak.shifts(params.place, self.cfg.pad)
+            return kernels.crop_and_flip(np.asarray(images), shift, params.flip, self._rows, self._columns)
+        crops = np.empty((params.plan.weak, len(images), *self.size, self.channels), np.uint8)
+        for i, image in enumerate(images):
+            for v in range(params.plan.weak):
+                box = weak.resized_crop(params.box[i, v], params.place[i, v], *image.shape[:2])
+                kernels.resize(image, box, self.size, (0, 0), bool(params.flip[i, v]), crops[v, i])
+        return crops
