@@ -34,7 +34,7 @@ def cifar() -> Path:
     return Path(folder)
 
 
-def quick(method: str = "rte", **settings: Any) -> RunConfig:
+def quick(name: str = "rte", **settings: Any) -> RunConfig:
     """Two short epochs of a method on digits with 40 % noise."""
-    options = merge(QUICK, {"data": {"name": "digits"}, "method": {"name": method, **QUICK_METHODS.get(method, {})}})
+    options = merge(QUICK, {"data": {"name": "digits"}, "method": {"name": name, **QUICK_METHODS.get(name, {})}})
     return resolve("digits", merge(options, settings))

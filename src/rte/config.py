@@ -45,6 +45,7 @@ class TrainConfig(Settings):
     weight_decay: Schedule = setting(constant(5e-4), "L2 penalty on all weights", search=(5e-5, 2e-3))
     momentum: float = setting(0.9, "momentum of sgd, beta_1 of adam", ge=0.0, lt=1.0)
     nesterov: bool = setting(True, "Nesterov's form of momentum")
+    accumulate: int = setting(1, "pieces a batch is computed in, one after another, to save memory", ge=1)
     clip: float | None = setting(None, "largest norm of the gradient", gt=0.0)
     holdout: float = setting(0.0, "share of the noisily labelled training set kept aside for selection", ge=0.0, lt=1.0)
     device: str = setting("auto", "auto, cpu, cuda, cuda:1, mps")

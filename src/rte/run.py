@@ -8,14 +8,8 @@ noise.json        the noise manifest                result.json     the final nu
 
 from __future__ import annotations
 
-import os
-import platform
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +22,7 @@ from rte import nets, registry
 from rte.config import RunConfig
 from rte.data.statistics import channel_statistics, holdout
 from rte.data.types import Dataset
+from rte.environment import environment
 from rte.errors import CheckpointError, ConfigError
 from rte.evaluate.examiner import Examiner
 from rte.evaluate.metrics import summarise
@@ -37,7 +32,8 @@ from rte.methods.base import Task as MethodTask
 from rte.noise.inject import Manifest, corrupt
 from rte.rng import fold
 from rte.train import checkpoint
-from rte.train.device import choose_device
+from rte.train.device import choose_device, keep_memory
+from rte.train.distributed import World
 from rte.train.journal import Journal
 from rte.train.trainer import Observer, Trainer
 from rte.views.engine import ViewEngine
@@ -137,10 +133,12 @@ def make_trainer(
     *,
     save: Callable[[str, dict[str, Any]], None],
     observer: Observer | None = None,
+    world: World | None = None,
 ) -> tuple[Trainer, Examiner]:
     """A trainer at the start of the run, with no journal yet, and the examiner of its method."""
     config, task = prepared.config, prepared.task
     device = choose_device(config.train.device)
+    keep_memory()
     torch.backends.cudnn.benchmark = device.type == "cuda"
     engine = task.engine(config)
     train = prepared.dataset.train.take(prepared.train_rows)
@@ -161,6 +159,7 @@ def make_trainer(
         journal=Journal(None),
         save=save,
         observer=observer,
+        world=world,
     )
     return trainer, examiner
 
@@ -171,26 +170,37 @@ def make_trainer(
 def start(
     config: RunConfig, folder: Path, *, data_dir: Path | None = None, observer: Observer | None = None
 ) -> dict[str, Any]:
-    """Train from the beginning in a new folder; returns the final numbers."""
-    if folder.exists():
+    """Train from the beginning in a new folder; returns the final numbers.
+
+    Under torchrun all processes call this; the first one writes. After an elastic restart they go on from the folder.
+    """
+    world = World.join()
+    if world.restarted and folder.exists():
+        return resume(folder, data_dir=data_dir, observer=observer)
+    if world.first and folder.exists():
         raise CheckpointError(
             f"the run folder {folder} exists already; choose another with --out, or go on with `rte resume {folder}`."
         )
     prepared = prepare(config, load_dataset(config, data_dir))
-    trainer, examiner = make_trainer(
-        prepared, save=_saver(config, folder), observer=observer
-    )  # may refuse: before mkdir
+    trainer, examiner = _trainer(prepared, folder, observer, world)  # may refuse: before anything is written
+    if world.first:
+        _found(folder, prepared, data_dir)
+    world.wait()
+    return _train(prepared, folder, trainer, examiner)
+
+
+def _found(folder: Path, prepared: Prepared, data_dir: Path | None) -> None:
+    """Make a run folder with everything that is known before the first step."""
     try:
         folder.mkdir(parents=True)
     except OSError as error:
         raise CheckpointError(
             f"cannot make the run folder {folder} ({error.strerror}); choose another with --out."
         ) from None
-    write_json(folder / "config.json", config.tree())
+    write_json(folder / "config.json", prepared.config.tree())
     write_json(folder / "environment.json", environment(data_dir))
     write_json(folder / "task.json", asdict(prepared.task))
     write_json(folder / "noise.json", prepared.manifest.tree())
-    return _train(prepared, folder, trainer, examiner)
 
 
 def resume(folder: Path, *, data_dir: Path | None = None, observer: Observer | None = None) -> dict[str, Any]:
@@ -203,16 +213,20 @@ def resume(folder: Path, *, data_dir: Path | None = None, observer: Observer | N
             f"the data of {folder} has changed since the run began (its labels are not those of noise.json); "
             "restore the data, or start a new run."
         )
-    trainer, examiner = make_trainer(prepared, save=_saver(config, folder), observer=observer)
+    trainer, examiner = _trainer(prepared, folder, observer, World.join())
     path = folder / "checkpoint.pt"
     return _train(prepared, folder, trainer, examiner, checkpoint.load(path) if path.exists() else None)
 
 
-def _saver(config: RunConfig, folder: Path) -> Callable[[str, dict[str, Any]], None]:
-    def save(name: str, values: dict[str, Any]) -> None:
-        checkpoint.save(folder / f"{name}.pt", {**values, "version": rte.__version__, "digest": config.digest})
+def _trainer(prepared: Prepared, folder: Path, observer: Observer | None, world: World) -> tuple[Trainer, Examiner]:
+    """A trainer whose first process keeps its checkpoints in the folder and shows its progress."""
 
-    return save
+    def save(name: str, values: dict[str, Any]) -> None:
+        if world.first:
+            state = {**values, "version": rte.__version__, "digest": prepared.config.digest}
+            checkpoint.save(folder / f"{name}.pt", state)
+
+    return make_trainer(prepared, save=save, observer=observer if world.first else None, world=world)
 
 
 def _train(
@@ -224,15 +238,18 @@ def _train(
             f"{folder / 'checkpoint.pt'} belongs to other settings than config.json; "
             "undo the change to config.json, or start a new run."
         )
-    journal = trainer.journal = Journal(folder / "journal.jsonl")
+    first = trainer.world.first
+    journal = trainer.journal = Journal(folder / "journal.jsonl" if first else None)
     try:
         if state is None:
             journal.rewind(0)
         else:
             trainer.restore(state)
         trainer.fit()
-        result = summary(prepared, trainer, examiner)
-        write_json(folder / "result.json", result)
+        if first:
+            write_json(folder / "result.json", summary(prepared, trainer, examiner))
+        trainer.world.wait()
+        result: dict[str, Any] = read_json(folder / "result.json")
         return result
     finally:
         journal.close()
@@ -292,45 +309,20 @@ def load_method(folder: Path, device: torch.device, which: str | None = None) ->
 
 def evaluate(folder: Path, *, data_dir: Path | None = None, which: str | None = None) -> dict[str, Any]:
     """Score a trained run again, from its folder and its data."""
+    method, examiner = reopen(folder, data_dir=data_dir, which=which)
+    return {**examiner(method), "memorisation": examiner.memorisation(method)}
+
+
+def reopen(folder: Path, *, data_dir: Path | None = None, which: str | None = None) -> tuple[Method, Examiner]:
+    """The trained method of a run folder and the examiner of its data."""
     device = choose_device(read_config(folder).train.device)
     method, config, task = load_method(folder, device, which)
     prepared = prepare(config, load_dataset(config, _data_dir(folder, data_dir)))
     engine = task.engine(config)
-    examiner = Examiner(prepared.dataset, prepared.train_rows, prepared.val_rows, engine, device)
-    return {**examiner(method), "memorisation": examiner.memorisation(method)}
+    return method, Examiner(prepared.dataset, prepared.train_rows, prepared.val_rows, engine, device)
 
 
 def _data_dir(folder: Path, given: Path | None) -> Path | None:
     """The folder datasets are looked for in: the one given now, else the one the run began with."""
     before = read_json(folder / "environment.json").get("data_dir")
     return given or (Path(before) if before else None)
-
-
-def environment(data_dir: Path | None) -> dict[str, Any]:
-    """Where and with what a run was made."""
-    return {
-        "rte": rte.__version__,
-        "git": _git_state(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "platform": platform.platform(),
-        "cpus": os.cpu_count(),
-        "torch_threads": torch.get_num_threads(),
-        "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
-        "command": sys.argv,
-        "data_dir": None if data_dir is None else str(data_dir.resolve()),
-        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-    }
-
-
-def _git_state() -> str | None:
-    """The commit of the source tree the package runs from, with "+" if it was changed; None for an installed wheel."""
-    git = partial(subprocess.run, cwd=Path(__file__).parent, capture_output=True, text=True, check=True, timeout=5)
-    try:
-        if git(["git", "ls-files", "run.py"]).stdout.strip() != "run.py":
-            return None
-        commit = git(["git", "rev-parse", "--short", "HEAD"]).stdout.strip()
-        return commit + ("+" if git(["git", "status", "--porcelain", "-uno"]).stdout.strip() else "")
-    except (OSError, subprocess.SubprocessError):
-        return None

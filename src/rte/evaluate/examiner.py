@@ -5,14 +5,19 @@ Training code holds an `Examiner` only as a function from a method to numbers, s
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rte.data.types import Dataset, Images, Labels
+from rte.data.types import ArrayImages, Dataset, Images, Labels, Pixels
+from rte.errors import DataError
+from rte.evaluate.corruptions import Step, evaluate_corruptions, mean_corruption_error
 from rte.evaluate.memorisation import memorisation
 from rte.evaluate.metrics import score
 from rte.methods.base import Method, Predict
@@ -33,7 +38,7 @@ class Examiner:
     batch: int = 500
 
     def __call__(self, method: Method) -> dict[str, dict[str, float]]:
-        """{"test": top1, top5, nll, ece of what is reported, "student": of a further network, "val": on noisy labels}."""
+        """{"test": top1, top5, nll, ece of what is reported; "student": of a further network; "val": noisy labels}."""
         scores: dict[str, dict[str, float]] = {}
         if (test := self.dataset.test) is not None and len(test):
             scores["test"] = self._score(method, method.predict, test.images, test.y)
@@ -51,6 +56,24 @@ class Examiner:
         train = self.dataset.train.take(self.train_rows)
         predicted = self._logits(method, method.predict, train.images, train.y).argmax(1)
         return memorisation(predicted, train.y, self.dataset.y_true[self.train_rows])
+
+    def corruptions(
+        self, method: Method, *, official: Path | None = None, progress: Callable[[Step], None] | None = None
+    ) -> dict[str, Any]:
+        """{"errors": {corruption: error at severities 1 to 5}, "mce": their mean} on the test images, corrupted."""
+        test = self.dataset.test
+        if test is None or not len(test):
+            raise DataError(f"{self.dataset.name} has no test images to corrupt; give it a test split.")
+
+        def predict(pixels: Pixels) -> NDArray[np.int64]:
+            logits = self._logits(method, method.predict, ArrayImages(pixels), np.zeros(len(pixels), np.int64))
+            predicted: NDArray[np.int64] = logits.argmax(1)
+            return predicted
+
+        errors = evaluate_corruptions(
+            predict, test.images, test.y, seed=0, threads=os.cpu_count() or 1, official=official, progress=progress
+        )
+        return {"mce": mean_corruption_error(errors), "errors": errors}
 
     def _score(self, method: Method, predict: Predict, images: Images, y: Labels) -> dict[str, float]:
         return score(self._logits(method, predict, images, y), y)

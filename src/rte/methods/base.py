@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -34,8 +34,14 @@ Predict: TypeAlias = Callable[[Tensor], Tensor]
 Sweep: TypeAlias = Callable[[Predict], Tensor]
 """A network -> its output (N, K) on the un-augmented training set, in index order, evaluation mode, no gradient."""
 
-Update: TypeAlias = Callable[[Tensor], None]
-"""Backward of a scalar and one optimiser step; parameters the scalar does not depend on stay as they are."""
+
+class Update(Protocol):
+    """Backward of a scalar, and one optimiser step unless `more` parts of the same loss follow.
+
+    Parameters that the loss does not depend on stay as they are.
+    """
+
+    def __call__(self, loss: Tensor, more: bool = False) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,8 @@ class Method(nn.Module):
 
     Config: ClassVar[type[Settings]]
     summary: ClassVar[str]
+    tables: ClassVar[tuple[str, ...]] = ()
+    """Buffers (N, ...) of which a step sets the rows `batch.i`; several processes exchange those rows."""
     y: Tensor
 
     def __init__(self, cfg: Any, task: Task) -> None:

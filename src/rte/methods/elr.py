@@ -29,6 +29,8 @@ class EarlyLearningRegularisation(Method):
 
     summary = "early-learning regularisation: cross-entropy held back by a running average of each prediction"
 
+    tables = ("targets",)
+
     class Config(Settings):
         weight: Schedule = setting(constant(3.0), "lambda of the regulariser", search=(0, 10))
         beta: float = setting(0.7, "how slowly the targets follow the predictions", ge=0.0, lt=1.0, search=(0.5, 0.99))

@@ -9,9 +9,10 @@ y      the given, perhaps wrong, label      N*      how many strong views
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
-from rte.methods.base import Method, Predict, Progress, Task, Terms
+from rte.methods.base import Method, Predict, Progress, Task, Terms, Update
 from rte.parts.ema import EMA
 from rte.parts.losses import ensemble_consistency, gce, jensen_shannon
 from rte.parts.schedules import Schedule, Sine, constant
@@ -33,6 +34,7 @@ class RobustTemporalEnsembling(Method):
         views: Schedule = setting(constant(10), "N*: strong views per example", search=[3, 4, 5, 6, 7, 8, 9, 10])
         decay: float = setting(0.99, "alpha of the teacher's moving average", ge=0.0, lt=1.0)
         warmup: bool = setting(False, "let the teacher follow faster at first: min(alpha, (1 + k) / (10 + k))")
+        chunk: int | None = setting(None, "strong views per forward pass, to save memory; none: all together", ge=2)
 
     cfg: Config
 
@@ -72,6 +74,35 @@ class RobustTemporalEnsembling(Method):
             terms["ecr"] = ecr = ensemble_consistency(p_teacher, p_aug[:n]).mean()
             loss = loss + cfg.ecr_weight.at(t) * ecr
         return {"loss": loss, **terms}
+
+    def step(self, batch: Batch, t: Progress, update: Update) -> Terms:
+        if self.cfg.chunk is None or batch.plan.strong <= self.cfg.chunk:
+            return super().step(batch, t, update)
+        return self._step_in_parts(batch, t, update, self.cfg.chunk)
+
+    def _step_in_parts(self, batch: Batch, t: Progress, update: Update, chunk: int) -> Terms:
+        """The same objective with x and every `chunk` strong views as batches of their own, each with its own backward.
+
+        Equal to `step` but for the statistics of batch norm, which are then those of each part.
+        """
+        n, strong, b = self.n_star(t), batch.plan.strong, len(batch)
+        p_teacher = self.teacher(batch.x).softmax(1)
+        task = gce(self.student(batch.x), batch.y, self.cfg.q.at(t)).mean()
+        terms: dict[str, float] = {"task": float(task.detach()), "jsd": 0.0, "ecr": 0.0}
+        update(task, more=True)
+        for start in range(0, strong, chunk):
+            views = batch.views[b * (1 + start) : b * (1 + start + chunk)]
+            p_aug = [f.softmax(1) for f in self.student(views).split(b)]
+            loss = torch.zeros((), device=task.device)
+            if start == 0 and (jsd_weight := self.cfg.jsd_weight.at(t)):
+                jsd = jensen_shannon([p_teacher, p_aug[0], p_aug[1]]).mean()
+                terms["jsd"], loss = float(jsd.detach()), loss + jsd_weight * jsd
+            if mine := p_aug[: max(0, n - start)]:
+                ecr = ensemble_consistency(p_teacher, mine).mean() * (len(mine) / n)
+                terms["ecr"], loss = terms["ecr"] + float(ecr.detach()), loss + self.cfg.ecr_weight.at(t) * ecr
+            update(loss, more=start + chunk < strong)
+        total = terms["task"] + self.cfg.jsd_weight.at(t) * terms["jsd"] + self.cfg.ecr_weight.at(t) * terms["ecr"]
+        return {"loss": total, **terms, "q": self.cfg.q.at(t)}
 
     def after_step(self, t: Progress) -> None:
         self.teacher.update(self.student)  # theta' <- alpha theta' + (1 - alpha) theta

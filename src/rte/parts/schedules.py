@@ -6,8 +6,8 @@ A schedule is a typed value, written in TOML as a number, a table or one of the 
     lr = { kind = "cosine", scale = 0.03, phase = 0.4375 }       # 0.03 cos(7 pi k / 16 K)
     q  = "0.6*sin(13*pi*k/(16*K))"                                # the same kind of object, from the formula
 
-`at(t)` takes the progress of the run, of which a schedule only looks at `t.fraction` = k/K (k: steps done, K: all steps)
-and `t.epoch`.
+`at(t)` takes the progress of the run, of which a schedule only looks at `t.epoch` and at `t.fraction` = k/K (k: steps
+done, K: all steps).
 """
 
 from __future__ import annotations

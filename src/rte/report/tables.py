@@ -48,3 +48,13 @@ def scores(result: Result) -> Table:
             cells = [percent(value["top1"]), percent(value["top5"]), f"{value['nll']:.3f}", f"{value['ece']:.3f}"]
             table.add_row(names.get(key, f"test ({key})"), *cells)
     return table
+
+
+def corruption_errors(result: Result) -> Table:
+    """One row per corruption, one column per severity, and the mean corruption error."""
+    table = Table(title=f"error %; mean corruption error {percent(result['mce'])} %")
+    for name in ("corruption", "1", "2", "3", "4", "5", "mean"):
+        table.add_column(name, justify="left" if name == "corruption" else "right")
+    for name, errors in result["errors"].items():
+        table.add_row(name, *(percent(error) for error in errors), percent(sum(errors) / len(errors)))
+    return table

@@ -12,19 +12,24 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import Any, Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rte.config import TrainConfig
 from rte.errors import TrainingError
 from rte.methods.base import Method, Predict, Progress, Terms
 from rte.rng import fold
+from rte.train.distributed import World
 from rte.train.journal import Journal
 from rte.train.order import Slot, epoch_slots
 from rte.train.sweep import outputs
+from rte.views.batch import Batch
 from rte.views.loader import Loader, Request
 
 Scores = dict[str, dict[str, float]]
@@ -61,9 +66,11 @@ class Trainer:
         journal: Journal,
         save: Callable[[str, dict[str, Any]], None],
         observer: Observer | None = None,
+        world: World | None = None,
     ) -> None:
         self.cfg, self.method, self.loader, self.n, self.seed = cfg, method, loader, n, seed
         self.device, self.examine, self.journal, self.save, self.observer = device, examine, journal, save, observer
+        self.world = world or World()
         self.optimizer = _optimizer(cfg, method)
         self.epoch = self.done = self.step = 0  # epochs finished, steps done in the current one, steps done in all
         self.opened = False  # whether the current epoch's `epoch_start` has run
@@ -73,19 +80,20 @@ class Trainer:
         self.history: list[dict[str, Any]] = []
         self.best_val = -1.0
         self.broken = False
+        self.open_gradient = False  # whether parts of a step's gradient have been added up already
         self.stop: str | None = None
 
     # ---- the loop
 
-    def fit(self) -> None:
-        """Train to the end, or until a signal or an error."""
+    def fit(self, until: int | None = None) -> None:
+        """Train to the end, or to the end of epoch number `until`, or until a signal or an error."""
         saved = time.monotonic()
         with self._signals():
-            while self.epoch < self.cfg.epochs:
-                for _ in self._epoch():
-                    if self.stop:
+            while self.epoch < min(self.cfg.epochs, until or self.cfg.epochs):
+                for _ in self.steps():
+                    if self.world.any([self.stop is not None], self.device)[0]:
                         self.save("checkpoint", self.checkpoint())
-                        raise Interrupted(self.stop)
+                        raise Interrupted(self.stop or "another process")
                     if time.monotonic() - saved > 60 * self.cfg.checkpoint_minutes:
                         self.save("checkpoint", self.checkpoint())
                         saved = time.monotonic()
@@ -93,7 +101,7 @@ class Trainer:
                 self.save("checkpoint", self.checkpoint())
                 saved = time.monotonic()
 
-    def _epoch(self) -> Iterator[None]:
+    def steps(self) -> Iterator[None]:
         """The steps of the current epoch that are still to be done."""
         method, started = self.method, time.perf_counter()
         method.train()
@@ -105,19 +113,50 @@ class Trainer:
             if report:
                 self.journal.write("epoch_start", epoch=self.epoch, step=self.step, **_floats(report))
         slots = epoch_slots(method.passes(start), n=self.n, batch=self.cfg.batch, seed=self.seed, epoch=self.epoch)
-        batches = self.loader.batches(self._request(t, slots[t.j]) for t in self._moments(slots))
-        for t, batch in zip(self._moments(slots), batches, strict=True):
+        requests = ((t, part) for t in self._moments(slots) for part in self._parts(slots[t.j]))
+        batches = self.loader.batches(self._request(t, part) for t, part in requests)
+        for t in self._moments(slots):
             self._set_rates(t)
-            torch.manual_seed(fold(self.seed, "step", t.step) >> 1)
-            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.cfg.precision == "bf16"):
-                terms = method.step(batch.to(self.device), t, self._update)
-            self._refuse_non_finite(t, terms)
+            torch.manual_seed(fold(self.seed, "step", t.step, self.world.rank) >> 1)
+            terms = self._step(t, self._parts(slots[t.j]), len(slots[t.j].index), batches)
+            self._agree(method)
             method.after_step(t)
             self.done, self.step = self.done + 1, self.step + 1
             self.seconds += time.perf_counter() - started
             self._log(t, terms)
             yield
             started = time.perf_counter()
+
+    def _step(self, t: Progress, parts: list[Slot], size: int, batches: Iterator[Batch]) -> dict[str, float]:
+        """One optimiser step on a batch of `size` examples, of which `parts` are this process's, one after another."""
+        total: dict[str, float] = {}
+        for number, part in enumerate(parts, 1):
+            share = len(part.index) / size
+            update = partial(self._update, scale=share * self.world.size, last=number == len(parts))
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.cfg.precision == "bf16"):
+                terms = self.method.step(next(batches).to(self.device), t, update)
+            self._refuse_non_finite(t, terms)
+            for name, value in _floats(terms).items():
+                total[name] = total.get(name, 0.0) + value / len(parts)
+            for table in self.method.tables:
+                self.world.gather_rows(getattr(self.method, table), torch.from_numpy(part.index).to(self.device))
+        return total
+
+    def _parts(self, slot: Slot) -> list[Slot]:
+        """This process's share of a step, cut into `train.accumulate` pieces."""
+        pieces = min(self.cfg.accumulate, max(1, len(slot.index) // self.world.size))
+
+        def cut(index: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+            return np.array_split(self.world.share(index), pieces)
+
+        second = [None] * pieces if slot.second is None else cut(slot.second)
+        return [Slot(slot.part, a, b) for a, b in zip(cut(slot.index), second, strict=True)]
+
+    def _agree(self, method: Method) -> None:
+        """Batch-norm statistics are each process's own until they are averaged."""
+        if self.world.size > 1:
+            norms = [m for m in method.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
+            self.world.average(b for norm in norms for b in norm.buffers() if b.is_floating_point())
 
     def _moments(self, slots: list[Slot]) -> Iterator[Progress]:
         first = self.step - self.done
@@ -136,7 +175,7 @@ class Trainer:
         self._flush_log()
         if self.epoch % self.cfg.evaluate_every and self.epoch < self.cfg.epochs:
             return
-        scores = self.examine(self.method)
+        scores = self.examine(self.method) if self.world.first else {}
         self.history.append({"epoch": self.epoch, **scores})
         self.journal.write("epoch", epoch=self.epoch, step=self.step, seconds=self.seconds, **scores)
         if "val" in scores and scores["val"]["top1"] > self.best_val:
@@ -155,12 +194,18 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"], group["weight_decay"] = self.cfg.lr.at(t), self.cfg.weight_decay.at(t)
 
-    def _update(self, loss: Tensor) -> None:
-        self.broken = not bool(torch.isfinite(loss))
+    def _update(self, loss: Tensor, more: bool = False, *, scale: float, last: bool) -> None:
+        """`Update`: add the gradient of `scale` * loss and, unless more is to come, make the optimiser's step."""
+        self.broken = self.world.any([self.broken or not bool(torch.isfinite(loss))], self.device)[0]
         if self.broken:
             return
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+        if not self.open_gradient:
+            self.optimizer.zero_grad(set_to_none=True)
+        (loss * scale if scale != 1 else loss).backward()  # type: ignore[no-untyped-call]
+        self.open_gradient = more or not last
+        if self.open_gradient:
+            return
+        self.world.average(p.grad for p in self.method.parameters() if p.grad is not None)
         if self.cfg.clip is not None:
             torch.nn.utils.clip_grad_norm_(self.method.parameters(), self.cfg.clip)
         self.optimizer.step()
@@ -178,8 +223,8 @@ class Trainer:
 
     # ---- records
 
-    def _log(self, t: Progress, terms: Terms) -> None:
-        values = {**_floats(terms), "lr": float(self.optimizer.param_groups[0]["lr"])}
+    def _log(self, t: Progress, terms: dict[str, float]) -> None:
+        values = {**terms, "lr": float(self.optimizer.param_groups[0]["lr"])}
         for name, value in values.items():
             self.sums[name] = self.sums.get(name, 0.0) + value
         self.count += 1
@@ -190,7 +235,9 @@ class Trainer:
 
     def _flush_log(self) -> None:
         if self.count:
-            means = {name: total / self.count for name, total in self.sums.items()}
+            sums = torch.tensor(list(self.sums.values()), dtype=torch.float64, device=self.device)
+            self.world.average([sums])
+            means = dict(zip(self.sums, (sums / self.count).tolist(), strict=True))
             self.journal.write("step", epoch=self.epoch, step=self.step, seconds=self.seconds, **means)
         self.sums, self.count = {}, 0
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rte.views.jit import kernel, part
+from rte.jit import kernel, part
 from rte.views.kernels_chain import WEAK, Bytes, Codes, Outside, run_chain, scratch
 
 Singles = NDArray[np.float32]

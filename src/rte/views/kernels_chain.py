@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rte.views import kernels_lookup as lookup
 from rte.views import kernels_paint as paint
 from rte.views import kernels_warp as warp
-from rte.views.jit import part
+from rte.jit import part
 from rte.views.operations import Kind
 
 Bytes = NDArray[np.uint8]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rte.views.jit import part
+from rte.jit import part
 
 Bytes = NDArray[np.uint8]
 Counts = NDArray[np.int32]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rte.views.jit import part
+from rte.jit import part
 from rte.views.kernels_lookup import blend
 
 Bytes = NDArray[np.uint8]

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rte.views.jit import kernel, part
+from rte.jit import kernel, part
 
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int32]

@@ -15,7 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rte.views.jit import part
+from rte.jit import part
 
 Bytes = NDArray[np.uint8]
 Weights = NDArray[np.uint16]

@@ -48,7 +48,7 @@ def _geometry(fill: Colour, full: float) -> tuple[Operation, ...]:
 
 
 def _enhance(full: float) -> tuple[Operation, ...]:
-    """Four factors from 0.1 to 1.9, reached at strength `full`: below the middle they weaken, above it they strengthen."""
+    """Four factors from 0.1 to 1.9, reached at strength `full`: weakening below the middle, strengthening above it."""
     return tuple(Operation(kind, lambda m, side: m / full * 1.8, around=0.1) for kind in ENHANCE)
 
 

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rte.evaluate.corruptions.jit import kernel, part
+from rte.jit import kernel, part
 from rte.evaluate.corruptions.kernels_noise import Bytes, Floats, byte
 from rte.evaluate.corruptions.kernels_random import Keys, uniform, whole
 

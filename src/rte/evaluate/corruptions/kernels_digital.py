@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from rte.evaluate.corruptions.jit import kernel, part
+from rte.jit import kernel, part
 from rte.evaluate.corruptions.kernels_blur import Indices, read, smooth, write
 from rte.evaluate.corruptions.kernels_noise import Bytes, Floats, byte
 from rte.evaluate.corruptions.kernels_random import Keys, uniform

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rte.evaluate.corruptions.jit import kernel, part
+from rte.jit import kernel, part
 from rte.evaluate.corruptions.kernels_random import Keys, normal, uniform
 
 Bytes = NDArray[np.uint8]

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rte.evaluate.corruptions.jit import kernel, part
+from rte.jit import kernel, part
 
 Keys = NDArray[np.uint64]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numba
 import pytest
 
-from rte.views import jit
+from rte import jit
 
 FIRST_BATCH = """
 import sys
@@ -38,20 +39,28 @@ def test_a_second_process_finds_every_kernel_ready() -> None:
     assert done.stdout.split("\n")[:3] == ["compiled 0 loaded 1"] * 3
 
 
-def test_the_name_under_which_a_kernel_is_kept_changes_with_the_sources(tmp_path: Any, monkeypatch: Any) -> None:
-    assert re.fullmatch(r"[0-9a-f]{12}", jit.DIGEST)
-    for name in ("jit.py", "kernels_one.py", "kernels_two.py", "operations.py"):
+def test_the_name_under_which_a_kernel_is_kept_changes_with_the_sources(tmp_path: Path) -> None:
+    for name in ("kernels_one.py", "kernels_two.py", "operations.py", "unrelated.py"):
         (tmp_path / name).write_text("x = 1\n")
-    monkeypatch.setattr(jit, "__file__", str(tmp_path / "jit.py"))
-    before = jit._digest()
-    (tmp_path / "kernels_two.py").write_text("x = 2\n")
-    assert jit._digest() != before
+
+    def found() -> str:
+        jit.digest.cache_clear()
+        return jit.digest(tmp_path)
+
+    before = found()
+    assert re.fullmatch(r"[0-9a-f]{12}", before)
+    (tmp_path / "unrelated.py").write_text("x = 2\n")
+    assert found() == before
+    for name in ("kernels_two.py", "operations.py"):
+        (tmp_path / name).write_text("x = 2\n")
+        assert found() != before
+        before = found()
 
     def twice(x: int) -> int:
         return 2 * x
 
     assert jit.kernel(twice)(4) == 8
-    assert twice.__qualname__.endswith(jit.DIGEST)
+    assert twice.__qualname__.endswith(jit.digest(Path(__file__).parent))
 
 
 def test_without_a_place_for_the_cache_kernels_still_work(monkeypatch: pytest.MonkeyPatch) -> None:
