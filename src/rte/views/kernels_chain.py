@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rte.jit import part
 from rte.views import kernels_lookup as lookup
 from rte.views import kernels_paint as paint
 from rte.views import kernels_warp as warp
-from rte.jit import part
 from rte.views.operations import Kind
 
 Bytes = NDArray[np.uint8]

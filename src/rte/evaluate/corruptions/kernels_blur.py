@@ -10,9 +10,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rte.jit import kernel, part
 from rte.evaluate.corruptions.kernels_noise import Bytes, Floats, byte
 from rte.evaluate.corruptions.kernels_random import Keys, uniform, whole
+from rte.jit import kernel, part
 
 Indices = NDArray[np.int64]
 

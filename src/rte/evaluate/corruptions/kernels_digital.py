@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from rte.jit import kernel, part
 from rte.evaluate.corruptions.kernels_blur import Indices, read, smooth, write
 from rte.evaluate.corruptions.kernels_noise import Bytes, Floats, byte
 from rte.evaluate.corruptions.kernels_random import Keys, uniform
+from rte.jit import kernel, part
 
 
 @kernel

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rte.jit import kernel, part
 from rte.evaluate.corruptions.kernels_random import Keys, normal, uniform
+from rte.jit import kernel, part
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rte.jit import kernel, part
 from rte.evaluate.corruptions.kernels_blur import Indices, add_zoomed, clear, smear
 from rte.evaluate.corruptions.kernels_noise import Bytes, Floats, byte
 from rte.evaluate.corruptions.kernels_random import Keys, normal, uniform, whole
+from rte.jit import kernel, part
 
 
 @part
