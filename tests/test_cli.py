@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import signal
 import subprocess
@@ -42,6 +43,13 @@ def test_fit_evaluate_predict(trained: Path) -> None:
     assert "top-1" in scored.stdout
     assert "student" in scored.stdout
     assert (trained.parent / "scores.json").exists()
+
+    broken = rte("evaluate", "run", "--corruptions", "--json", "scores.json", cwd=trained.parent)
+    assert broken.returncode == 0, broken.stderr
+    assert "mean corruption error" in broken.stdout
+    found = json.loads((trained.parent / "scores.json").read_text())["corruptions"]
+    assert len(found["errors"]) == 15
+    assert found["mce"] == pytest.approx(np.mean(list(found["errors"].values())))
 
     digits = load_digits()
     images = (digits.images[:20] / 16 * 255).astype(np.uint8)

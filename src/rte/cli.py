@@ -119,14 +119,34 @@ def evaluate(
     data_dir: DataDirOption = None,
     which: Annotated[str | None, typer.Option(help="checkpoint (the last state) or selected.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the numbers to this file.")] = None,
+    corruptions: Annotated[
+        bool, typer.Option("--corruptions", help="Also the error under 15 corruptions of the test images, and the mCE.")
+    ] = False,
+    official: Annotated[
+        Path | None,
+        typer.Option("--official", help="Take the corrupted images from CIFAR-10-C's files in this folder."),
+    ] = None,
 ) -> None:
     """Score a trained run on its test set: top-1, top-5, NLL, ECE; teacher and student."""
     from rte.files import write_json
-    from rte.report.tables import scores
-    from rte.run import evaluate as evaluate_run
+    from rte.report.tables import corruption_errors, scores
+    from rte.run import reopen
 
-    result = evaluate_run(run, data_dir=data_dir, which=which)
-    _console().print(scores(result))
+    method, examiner = reopen(run, data_dir=data_dir, which=which)
+    result: dict[str, Any] = {**examiner(method), "memorisation": examiner.memorisation(method)}
+    console = _console()
+    console.print(scores(result))
+    if corruptions or official:
+        from rich.progress import Progress
+
+        with Progress(console=console) as bar:
+            task = bar.add_task("corruptions", total=None)
+            result["corruptions"] = examiner.corruptions(
+                method,
+                official=official,
+                progress=lambda step: bar.update(task, completed=step.done, total=step.total, description=step.name),
+            )
+        console.print(corruption_errors(result["corruptions"]))
     if json_file:
         write_json(json_file, result)
 
