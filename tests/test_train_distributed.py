@@ -178,24 +178,6 @@ def test_a_run_may_go_on_with_another_number_of_processes(before: int, after: in
     assert steps == sorted(set(steps))
 
 
-@pytest.mark.slow
-def test_an_elastic_restart_goes_on_from_the_last_checkpoint(tmp_path: Path) -> None:
-    config = quick("rte", train={"epochs": 6, "checkpoint_minutes": 1e-9})
-    folder = tmp_path / "run"
-    process = launch(folder, config, restarts=2)
-    while not (folder / "checkpoint.pt").exists():
-        assert process.poll() is None
-        time.sleep(0.02)
-    workers = subprocess.run(["pgrep", "-f", f"worker.py {folder}"], capture_output=True, text=True, check=False)
-    ranks = [int(pid) for pid in workers.stdout.split() if int(pid) != process.pid]
-    os.kill(max(ranks), signal.SIGKILL)
-    finish(process)
-    result = json.loads((folder / "result.json").read_text())
-    assert result["steps"] == 6 * (1297 // 256)
-    steps = [event["step"] for event in read(folder / "journal.jsonl", "step")]
-    assert steps == sorted(set(steps))
-
-
 def test_alone_in_the_world_nothing_is_sent() -> None:
     world = World()
     tensor = torch.ones(3)
