@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from rte import options as opt
 from rte.errors import UserError
 
 if TYPE_CHECKING:
@@ -28,60 +29,39 @@ app = typer.Typer(
 data_app = typer.Typer(help="Fetch datasets, and look at what a run would be trained on.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 
-DataArgument = Annotated[
-    str, typer.Argument(help="digits, cifar10, cifar100, FILE.npz, folder:PATH or table:FILE.csv; see `rte list data`.")
-]
-MethodOption = Annotated[str | None, typer.Option("--method", "-m", help="The method; see `rte list methods`.")]
-PresetOption = Annotated[str | None, typer.Option("--preset", "-p", help="Settings by name, or a TOML or JSON file.")]
-NoiseOption = Annotated[
-    str | None,
-    typer.Option("--noise", "-n", help="Noise to inject: symmetric:0.4, pair:0.2, labels:FILE:KEY, none ..."),
-]
-NetOption = Annotated[str | None, typer.Option("--net", help="The network; see `rte list nets`.")]
-EpochsOption = Annotated[int | None, typer.Option("--epochs", "-e", help="Passes over the training set.")]
-SeedOption = Annotated[int | None, typer.Option("--seed", "-s", help="Decides every random number of the run.")]
-SetOption = Annotated[
-    list[str] | None, typer.Option("--set", help="Any setting: --set method.q=0.3 --set train.lr=0.05; repeatable.")
-]
-DataDirOption = Annotated[
-    Path | None, typer.Option("--data-dir", envvar="RTE_DATA", help="The folder that datasets are looked for in.")
-]
-RunArgument = Annotated[Path, typer.Argument(help="A run folder.")]
-
 
 @app.command()
 def fit(
-    data: DataArgument = "digits",
-    method: MethodOption = None,
-    preset: PresetOption = None,
-    noise: NoiseOption = None,
-    net: NetOption = None,
-    epochs: EpochsOption = None,
-    seed: SeedOption = None,
-    settings: SetOption = None,
-    data_dir: DataDirOption = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The run folder to make.")] = None,
+    data: opt.Data = "digits",
+    method: opt.Method = None,
+    preset: opt.Preset = None,
+    noise: opt.Noise = None,
+    net: opt.Net = None,
+    epochs: opt.Epochs = None,
+    seed: opt.Seed = None,
+    settings: opt.Set = None,
+    data_dir: opt.DataDir = None,
+    schedule: opt.Schedule = None,
+    out: opt.Out = None,
 ) -> None:
     """Train a robust classifier; by default with RTE."""
-    config = _config(data, method, preset, noise, net, epochs, seed, settings)
+    config = _config(data, method, preset, noise, net, epochs, seed, settings, schedule)
     folder = out or Path("runs") / run_name(config)
     _finish(_train(config, folder, data_dir), folder)
 
 
 @app.command()
 def compare(
-    data: DataArgument = "digits",
-    methods: Annotated[str, typer.Option("--methods", "-m", help="Names, separated by commas.")] = "ce,gce,rte",
-    preset: PresetOption = None,
-    noise: NoiseOption = None,
-    net: NetOption = None,
-    epochs: EpochsOption = None,
-    seed: SeedOption = None,
-    settings: SetOption = None,
-    data_dir: DataDirOption = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The folder to make, one run folder per method.")
-    ] = None,
+    data: opt.Data = "digits",
+    methods: opt.Methods = "ce,gce,rte",
+    preset: opt.Preset = None,
+    noise: opt.Noise = None,
+    net: opt.Net = None,
+    epochs: opt.Epochs = None,
+    seed: opt.Seed = None,
+    settings: opt.Set = None,
+    data_dir: opt.DataDir = None,
+    out: opt.OutOfMany = None,
 ) -> None:
     """Train several methods on the same noisy labels and print one table."""
     from rte.files import unused
@@ -101,7 +81,7 @@ def compare(
 
 
 @app.command()
-def resume(run: RunArgument, data_dir: DataDirOption = None) -> None:
+def resume(run: opt.Run, data_dir: opt.DataDir = None) -> None:
     """Go on with a run that was stopped or killed, exactly where its last checkpoint left it."""
     from rte.report.progress import Bars
     from rte.run import read_config
@@ -114,18 +94,53 @@ def resume(run: RunArgument, data_dir: DataDirOption = None) -> None:
 
 
 @app.command()
+def tune(
+    data: opt.DataIfNew = None,
+    method: opt.Method = None,
+    preset: opt.Preset = None,
+    noise: opt.Noise = None,
+    net: opt.Net = None,
+    epochs: opt.Epochs = None,
+    seed: opt.Seed = None,
+    settings: opt.Set = None,
+    data_dir: opt.DataDir = None,
+    population: opt.Population = None,
+    interval: opt.Interval = None,
+    search: opt.Search = None,
+    asynchronous: opt.Asynchronous = False,
+    cpus: opt.Cpus = None,
+    gpus: opt.Gpus = None,
+    address: opt.Address = None,
+    dashboard: opt.Dashboard = False,
+    resume: opt.Resume = None,
+    out: opt.Out = None,
+) -> None:
+    """Search for a schedule of hyperparameters by population based training, on Ray Tune."""
+    from rte import tune as search_runs
+
+    trials = {"cpus_per_trial": cpus, "gpus_per_trial": gpus}
+    if resume is not None:
+        given = (data, method, preset, noise, net, epochs, seed, settings, population, interval, search, out)
+        plan, folder = search_runs.planned(resume, trials, data_dir, (*given, asynchronous or None)), resume
+    else:
+        config = _config(data or "digits", method, preset, noise, net, epochs, seed, settings)
+        options = {"population": population, "interval": interval, "asynchronous": asynchronous, **trials}
+        plan = search_runs.plan(config, options, search or (), data_dir)
+        folder = search_runs.begin(plan, out or Path("runs") / run_name(config, f"{config.method_name}-tune"))
+    result = _interruptible(
+        lambda: search_runs.go(plan, folder, _console(), address=address, dashboard=dashboard), folder, "tune --resume"
+    )
+    _finish(result, folder)
+
+
+@app.command()
 def evaluate(
-    run: RunArgument,
-    data_dir: DataDirOption = None,
-    which: Annotated[str | None, typer.Option(help="checkpoint (the last state) or selected.")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the numbers to this file.")] = None,
-    corruptions: Annotated[
-        bool, typer.Option("--corruptions", help="Also the error under 15 corruptions of the test images, and the mCE.")
-    ] = False,
-    official: Annotated[
-        Path | None,
-        typer.Option("--official", help="Take the corrupted images from CIFAR-10-C's files in this folder."),
-    ] = None,
+    run: opt.Run,
+    data_dir: opt.DataDir = None,
+    which: opt.Which = None,
+    json_file: opt.JsonFile = None,
+    corruptions: opt.Corruptions = False,
+    official: opt.Official = None,
 ) -> None:
     """Score a trained run on its test set: top-1, top-5, NLL, ECE; teacher and student."""
     from rte.files import write_json
@@ -152,14 +167,7 @@ def evaluate(
 
 
 @app.command()
-def predict(
-    run: RunArgument,
-    images: Annotated[str, typer.Argument(help="An image, a folder of images, or an .npz with an array x.")],
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write a CSV here instead of to the terminal.")
-    ] = None,
-    probabilities: Annotated[bool, typer.Option("--probabilities", help="One column per class, too.")] = False,
-) -> None:
+def predict(run: opt.Run, images: opt.Images, out: opt.Csv = None, probabilities: opt.Probabilities = False) -> None:
     """Predict the class of new images."""
     from rte.predictor import Predictor, open_images
 
@@ -170,9 +178,7 @@ def predict(
 
 
 @app.command("list")
-def list_names(
-    what: Annotated[str, typer.Argument(help="methods, data, nets, presets, noise or all.")] = "all",
-) -> None:
+def list_names(what: opt.What = "all") -> None:
     """Show what there is: methods, datasets, networks, presets, kinds of noise."""
     from rich.table import Table
 
@@ -186,10 +192,7 @@ def list_names(
 
 
 @data_app.command("get")
-def data_get(
-    name: Annotated[str, typer.Argument(help="cifar10 or cifar100.")],
-    to: Annotated[Path, typer.Option("--to", help="The folder to put it in; point --data-dir or RTE_DATA there.")],
-) -> None:
+def data_get(name: opt.Download, to: opt.To) -> None:
     """Download a dataset and check it against its published checksum."""
     from rte.data.get import fetch
 
@@ -206,6 +209,7 @@ def _config(
     epochs: int | None,
     seed: int | None,
     settings: list[str] | None,
+    schedule: Path | None = None,
 ) -> RunConfig:
     from rte.config import parse_data, resolve
     from rte.noise.config import parse_noise
@@ -216,7 +220,15 @@ def _config(
     options |= {"net": {"name": net}} if net is not None else {}
     options |= {"train": {"epochs": epochs}} if epochs is not None else {}
     options |= {"method": {"name": method}} if method is not None else {}
-    return resolve(preset or ("digits" if data == "digits" else "default"), options, settings or ())
+    preset = preset or ("digits" if data == "digits" else "default")
+    if schedule is None:
+        return resolve(preset, options, settings or ())
+    from rte.search.schedule import read_schedule, resolve_with
+
+    found = read_schedule(schedule)
+    for note in found.notes():
+        print(f"rte: {note}", file=sys.stderr)
+    return resolve_with(found, preset, options, settings or ())
 
 
 def run_name(config: RunConfig, method: str | None = None) -> str:
@@ -238,13 +250,13 @@ def _train(config: RunConfig, folder: Path, data_dir: Path | None, bars: Bars | 
     return _interruptible(lambda: start(config, folder, data_dir=data_dir, observer=observer), folder)
 
 
-def _interruptible(train: Callable[[], dict[str, Any]], folder: Path) -> dict[str, Any]:
+def _interruptible(train: Callable[[], dict[str, Any]], folder: Path, command: str = "resume") -> dict[str, Any]:
     from rte.train.trainer import Interrupted
 
     try:
         return train()
     except Interrupted as stop:
-        print(f"rte: stopped by {stop}; the state is saved, go on with `rte resume {folder}`.", file=sys.stderr)
+        print(f"rte: stopped by {stop}; the state is saved, go on with `rte {command} {folder}`.", file=sys.stderr)
         raise typer.Exit(130) from None
 
 

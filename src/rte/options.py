@@ -1,0 +1,69 @@
+"""The options of the commands, each declared once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Data = Annotated[
+    str, typer.Argument(help="digits, cifar10, cifar100, FILE.npz, folder:PATH or table:FILE.csv; see `rte list data`.")
+]
+DataIfNew = Annotated[str | None, typer.Argument(help="As for `rte fit`; digits if left out.")]
+Method = Annotated[str | None, typer.Option("--method", "-m", help="The method; see `rte list methods`.")]
+Preset = Annotated[str | None, typer.Option("--preset", "-p", help="Settings by name, or a TOML or JSON file.")]
+Noise = Annotated[
+    str | None,
+    typer.Option("--noise", "-n", help="Noise to inject: symmetric:0.4, pair:0.2, labels:FILE:KEY, none ..."),
+]
+Net = Annotated[str | None, typer.Option("--net", help="The network; see `rte list nets`.")]
+Epochs = Annotated[int | None, typer.Option("--epochs", "-e", help="Passes over the training set.")]
+Seed = Annotated[int | None, typer.Option("--seed", "-s", help="Decides every random number of the run.")]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", help="Any setting: --set method.q=0.3 --set train.lr=0.05; repeatable.")
+]
+DataDir = Annotated[
+    Path | None, typer.Option("--data-dir", envvar="RTE_DATA", help="The folder that datasets are looked for in.")
+]
+Run = Annotated[Path, typer.Argument(help="A run folder.")]
+
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="The run folder to make.")]
+Schedule = Annotated[Path | None, typer.Option("--schedule", help="Replay the schedule.json that `rte tune` found.")]
+
+Population = Annotated[int | None, typer.Option("--population", help="Members; 35 if left out.")]
+Interval = Annotated[int | None, typer.Option("--interval", help="Epochs between decisions; 2 if left out.")]
+Search = Annotated[
+    list[str] | None,
+    typer.Option("--search", help="Other limits: --search train.lr=[0.01,0.1], or method.views=keep; repeatable."),
+]
+Asynchronous = Annotated[
+    bool, typer.Option("--asynchronous", help="Never wait for the whole population: faster, not reproducible.")
+]
+Cpus = Annotated[float | None, typer.Option("--cpus-per-trial", help="Cores for a member that trains; 1.")]
+Gpus = Annotated[float | None, typer.Option("--gpus-per-trial", help="GPUs for it, such as 0.25.")]
+Address = Annotated[
+    str | None, typer.Option("--address", envvar="RAY_ADDRESS", help="Join this Ray cluster: HOST:PORT, or auto.")
+]
+Dashboard = Annotated[bool, typer.Option("--dashboard", help="Start Ray's dashboard, on this machine only.")]
+Resume = Annotated[Path | None, typer.Option("--resume", help="Go on with the search in this folder.")]
+
+Methods = Annotated[str, typer.Option("--methods", "-m", help="Names, separated by commas.")]
+OutOfMany = Annotated[Path | None, typer.Option("--out", "-o", help="The folder to make, one run folder per method.")]
+
+Which = Annotated[str | None, typer.Option(help="checkpoint (the last state) or selected.")]
+JsonFile = Annotated[Path | None, typer.Option("--json", help="Also write the numbers to this file.")]
+Corruptions = Annotated[
+    bool, typer.Option("--corruptions", help="Also the error under 15 corruptions of the test images, and the mCE.")
+]
+Official = Annotated[
+    Path | None, typer.Option("--official", help="Take the corrupted images from CIFAR-10-C's files in this folder.")
+]
+
+Images = Annotated[str, typer.Argument(help="An image, a folder of images, or an .npz with an array x.")]
+Csv = Annotated[Path | None, typer.Option("--out", "-o", help="Write a CSV here instead of to the terminal.")]
+Probabilities = Annotated[bool, typer.Option("--probabilities", help="One column per class, too.")]
+
+What = Annotated[str, typer.Argument(help="methods, data, nets, presets, noise or all.")]
+Download = Annotated[str, typer.Argument(help="cifar10 or cifar100.")]
+To = Annotated[Path, typer.Option("--to", help="The folder to put it in; point --data-dir or RTE_DATA there.")]
