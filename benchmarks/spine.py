@@ -5,7 +5,7 @@
 Each run lives in a folder under --runs and is skipped when its result is there, so the command can be killed and
 called again. For the comparison at equal time, RTE is given as many epochs as cost what those of GCE did (at least
 one), each with its schedules fitted to its own length; the cost of a step is measured by turns, so that other work on
-the machine slows both alike. The settings are those of the preset `default` with a narrower network; nothing is
+the machine slows both alike. The settings are those of the preset `default`; nothing is
 chosen by looking at the test set.
 """
 
@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--noise", type=float, default=0.4)
-    parser.add_argument("--net", default="compact-24")
+    parser.add_argument("--net", default="compact")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
 

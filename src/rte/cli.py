@@ -38,6 +38,7 @@ def fit(
     noise: opt.Noise = None,
     net: opt.Net = None,
     epochs: opt.Epochs = None,
+    budget: opt.Budget = None,
     seed: opt.Seed = None,
     settings: opt.Set = None,
     data_dir: opt.DataDir = None,
@@ -47,7 +48,7 @@ def fit(
     """Train a robust classifier; by default with RTE."""
     config = _config(data, method, preset, noise, net, epochs, seed, settings, schedule)
     folder = out or Path("runs") / run_name(config)
-    _finish(_train(config, folder, data_dir), folder)
+    _finish(_train(config, folder, data_dir, budget=_seconds(budget, epochs)), folder)
 
 
 @app.command()
@@ -58,6 +59,7 @@ def compare(
     noise: opt.Noise = None,
     net: opt.Net = None,
     epochs: opt.Epochs = None,
+    budget: opt.Budget = None,
     seed: opt.Seed = None,
     settings: opt.Set = None,
     data_dir: opt.DataDir = None,
@@ -68,12 +70,13 @@ def compare(
     from rte.report.progress import Bars
     from rte.report.tables import comparison
 
+    seconds = _seconds(budget, epochs)
     names = [name.strip() for name in methods.split(",") if name.strip()]
     configs = [_config(data, name, preset, noise, net, epochs, seed, settings) for name in names]
     folder = out or unused(Path("runs") / run_name(configs[0], "compare"))
     console = _console()
     with Bars(console) as bars:
-        results = [_train(config, folder / config.method_name, data_dir, bars) for config in configs]
+        results = [_train(config, folder / config.method_name, data_dir, bars, seconds) for config in configs]
     console.print(comparison(results))
     console.print(
         "Run folders:", *(f"  {folder / config.method_name}" for config in configs), sep="\n", highlight=False
@@ -239,15 +242,27 @@ def run_name(config: RunConfig, method: str | None = None) -> str:
     return f"{config.data_name}-{method or config.method_name}-{noise}-s{config.seed}"
 
 
-def _train(config: RunConfig, folder: Path, data_dir: Path | None, bars: Bars | None = None) -> dict[str, Any]:
+def _seconds(budget: str | None, epochs: int | None) -> float | None:
+    if budget is None:
+        return None
+    if epochs is not None:
+        raise UserError("--budget and --epochs each set the length of the run; give one of them.")
+    from rte.budget import parse_budget
+
+    return parse_budget(budget)
+
+
+def _train(
+    config: RunConfig, folder: Path, data_dir: Path | None, bars: Bars | None = None, budget: float | None = None
+) -> dict[str, Any]:
     from rte.report.progress import Bars
     from rte.run import start
 
     if bars is None:
         with Bars(_console()) as own:
-            return _train(config, folder, data_dir, own)
+            return _train(config, folder, data_dir, own, budget)
     observer = bars.run(config.method_name)
-    return _interruptible(lambda: start(config, folder, data_dir=data_dir, observer=observer), folder)
+    return _interruptible(lambda: start(config, folder, data_dir=data_dir, observer=observer, budget=budget), folder)
 
 
 def _interruptible(train: Callable[[], dict[str, Any]], folder: Path, command: str = "resume") -> dict[str, Any]:

@@ -39,11 +39,14 @@ class TrainConfig(Settings):
     """How long, how fast, on what, and what is kept aside."""
 
     epochs: int = setting(30, "passes over the training set", ge=1)
+    steps: int | None = setting(None, "stop after this many steps, though epochs be left; --budget sets it", ge=1)
     batch: int = setting(128, "examples per step", ge=1)
-    optimizer: Literal["sgd", "adam"] = setting("sgd", "sgd (Nesterov momentum, as in the paper) or adam")
+    optimizer: Literal["sgd", "adam", "muon"] = setting(
+        "sgd", "sgd (Nesterov momentum, as in the paper), adam, or muon (orthogonal steps for convolutions)"
+    )
     lr: Schedule = setting(Cosine(scale=0.1), "learning rate", search=(1e-5, 0.1))
     weight_decay: Schedule = setting(constant(5e-4), "L2 penalty on all weights", search=(5e-5, 2e-3))
-    momentum: float = setting(0.9, "momentum of sgd, beta_1 of adam", ge=0.0, lt=1.0)
+    momentum: float = setting(0.9, "momentum of sgd and muon, beta_1 of adam", ge=0.0, lt=1.0)
     nesterov: bool = setting(True, "Nesterov's form of momentum")
     accumulate: int = setting(1, "pieces a batch is computed in, one after another, to save memory", ge=1)
     clip: float | None = setting(None, "largest norm of the gradient", gt=0.0)

@@ -19,6 +19,9 @@ Noise = Annotated[
 ]
 Net = Annotated[str | None, typer.Option("--net", help="The network; see `rte list nets`.")]
 Epochs = Annotated[int | None, typer.Option("--epochs", "-e", help="Passes over the training set.")]
+Budget = Annotated[
+    str | None, typer.Option("--budget", "-b", help="Time to train for, such as 30m or 2h, instead of --epochs.")
+]
 Seed = Annotated[int | None, typer.Option("--seed", "-s", help="Decides every random number of the run.")]
 Set = Annotated[
     list[str] | None, typer.Option("--set", help="Any setting: --set method.q=0.3 --set train.lr=0.05; repeatable.")

@@ -8,8 +8,9 @@ noise.json        the noise manifest                result.json     the final nu
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,8 @@ from rte.views.loader import Loader
 
 MIXED_SIZE = 64
 """The side that images of differing or large size are brought to, unless views.size says otherwise."""
+SAMPLE = 1000
+"""How many training images a network may look at before training begins."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +107,13 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     return Prepared(config, dataset, manifest, task, train_rows, val_rows)
 
 
-def build_method(config: RunConfig, task: Task, y: torch.Tensor, device: torch.device) -> Method:
-    """The method with freshly made networks; each network of it starts differently, each run of it the same."""
+def build_method(
+    config: RunConfig, task: Task, y: torch.Tensor, device: torch.device, sample: torch.Tensor | None = None
+) -> Method:
+    """The method with freshly made networks; each network of it starts differently, each run of it the same.
+
+    `sample` are training images for networks that look at some before they begin; not needed to load a state.
+    """
     made = 0
 
     def build() -> torch.nn.Module:
@@ -120,6 +128,8 @@ def build_method(config: RunConfig, task: Task, y: torch.Tensor, device: torch.d
                 dropout=config.net.dropout,
             )
         made += 1
+        if sample is not None:
+            net.calibrate(sample)
         if config.train.compile:
             net.compile()
         return net.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
@@ -142,7 +152,9 @@ def make_trainer(
     torch.backends.cudnn.benchmark = device.type == "cuda"
     engine = task.engine(config)
     train = prepared.dataset.train.take(prepared.train_rows)
-    method = build_method(config, task, torch.from_numpy(train.y), device)
+    spread = np.linspace(0, len(train) - 1, min(len(train), SAMPLE)).astype(np.int64)  # data may be sorted by class
+    sample = next(Loader(train.take(spread).images, train.y[spread], engine, seed=0).plain(SAMPLE))
+    method = build_method(config, task, torch.from_numpy(train.y), device, sample)
     pin = device.type == "cuda"
     loader = Loader(train.images, train.y, engine, seed=config.seed, threads=config.train.threads, pin=pin)
     examiner = Examiner(
@@ -168,12 +180,18 @@ def make_trainer(
 
 
 def start(
-    config: RunConfig, folder: Path, *, data_dir: Path | None = None, observer: Observer | None = None
+    config: RunConfig,
+    folder: Path,
+    *,
+    data_dir: Path | None = None,
+    observer: Observer | None = None,
+    budget: float | None = None,
 ) -> dict[str, Any]:
-    """Train from the beginning in a new folder; returns the final numbers.
+    """Train from the beginning in a new folder; returns the final numbers. `budget`: seconds, instead of epochs.
 
     Under torchrun all processes call this; the first one writes. After an elastic restart they go on from the folder.
     """
+    started = time.monotonic()
     world = World.join()
     if world.restarted and folder.exists():
         return resume(folder, data_dir=data_dir, observer=observer)
@@ -182,6 +200,10 @@ def start(
             f"the run folder {folder} exists already; choose another with --out, or go on with `rte resume {folder}`."
         )
     prepared = prepare(config, load_dataset(config, data_dir))
+    if budget is not None:
+        from rte.budget import fit_budget
+
+        prepared = replace(prepared, config=fit_budget(prepared, budget, started=started))
     trainer, examiner = _trainer(prepared, folder, observer, world)  # may refuse: before anything is written
     if world.first:
         _found(folder, prepared, data_dir)

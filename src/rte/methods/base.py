@@ -46,7 +46,10 @@ class Update(Protocol):
 
 @dataclass(frozen=True)
 class Progress:
-    """Where in the run a step is: step j of J of this epoch, in pass number `part`; `step` counts over the run."""
+    """Where in the run a step is: step j of J of this epoch, in pass number `part`; `step` counts over the run.
+
+    `steps` is the length of a run that ends after so many steps, wherever in an epoch that is.
+    """
 
     epoch: int
     epochs: int
@@ -54,10 +57,13 @@ class Progress:
     J: int = 1
     step: int = 0
     part: int = 0
+    steps: int | None = None
 
     @property
     def fraction(self) -> float:
         """k/K of the paper: the share of the run that lies behind."""
+        if self.steps is not None:
+            return min(1.0, self.step / self.steps)
         return (self.epoch * self.J + self.j) / (self.epochs * self.J)
 
 

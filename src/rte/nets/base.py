@@ -26,6 +26,9 @@ class Net(nn.Module):
         """What the head sees: (B, C, H, W) -> (B, D), averaged over all positions, so any image size fits."""
         raise NotImplementedError
 
+    def calibrate(self, x: Tensor) -> None:
+        """Look at some training images (B, C, H, W) before training begins; most networks need not."""
+
     def forward(self, x: Tensor) -> Tensor:
         logits: Tensor = self.head(self.features(x))
         return logits

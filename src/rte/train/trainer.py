@@ -27,6 +27,7 @@ from rte.methods.base import Method, Predict, Progress, Terms
 from rte.rng import fold
 from rte.train.distributed import World
 from rte.train.journal import Journal
+from rte.train.muon import Muon
 from rte.train.order import Slot, epoch_slots
 from rte.train.sweep import outputs
 from rte.views.batch import Batch
@@ -89,7 +90,7 @@ class Trainer:
         """Train to the end, or to the end of epoch number `until`, or until a signal or an error."""
         saved = time.monotonic()
         with self._signals():
-            while self.epoch < min(self.cfg.epochs, until or self.cfg.epochs):
+            while not self.finished and self.epoch < (until or self.cfg.epochs):
                 for _ in self.steps():
                     if self.world.any([self.stop is not None], self.device)[0]:
                         self.save("checkpoint", self.checkpoint())
@@ -101,11 +102,16 @@ class Trainer:
                 self.save("checkpoint", self.checkpoint())
                 saved = time.monotonic()
 
+    @property
+    def finished(self) -> bool:
+        """Whether all epochs, or all steps if those are fewer, are done."""
+        return self.epoch >= self.cfg.epochs or (self.cfg.steps is not None and self.step >= self.cfg.steps)
+
     def steps(self) -> Iterator[None]:
         """The steps of the current epoch that are still to be done."""
         method, started = self.method, time.perf_counter()
         method.train()
-        start = Progress(self.epoch, self.cfg.epochs, step=self.step - self.done)
+        start = Progress(self.epoch, self.cfg.epochs, step=self.step - self.done, steps=self.cfg.steps)
         if not self.opened:
             torch.manual_seed(fold(self.seed, "epoch", self.epoch) >> 1)
             report = method.epoch_start(start, self._sweep)
@@ -160,8 +166,9 @@ class Trainer:
 
     def _moments(self, slots: list[Slot]) -> Iterator[Progress]:
         first = self.step - self.done
-        for j in range(self.done, len(slots)):
-            yield Progress(self.epoch, self.cfg.epochs, j, len(slots), first + j, slots[j].part)
+        end = len(slots) if self.cfg.steps is None else min(len(slots), self.cfg.steps - first)
+        for j in range(self.done, end):
+            yield Progress(self.epoch, self.cfg.epochs, j, len(slots), first + j, slots[j].part, self.cfg.steps)
 
     def _request(self, t: Progress, slot: Slot) -> Request:
         plan = self.method.views(t)
@@ -173,7 +180,7 @@ class Trainer:
     def _close_epoch(self) -> None:
         self.epoch, self.done, self.opened = self.epoch + 1, 0, False
         self._flush_log()
-        if self.epoch % self.cfg.evaluate_every and self.epoch < self.cfg.epochs:
+        if self.epoch % self.cfg.evaluate_every and not self.finished:
             return
         scores = self.examine(self.method) if self.world.first else {}
         self.history.append({"epoch": self.epoch, **scores})
@@ -282,6 +289,8 @@ def _optimizer(cfg: TrainConfig, method: Method) -> torch.optim.Optimizer:
     parameters = [p for p in method.parameters() if p.requires_grad]
     if cfg.optimizer == "adam":
         return torch.optim.Adam(parameters, lr=1.0, betas=(cfg.momentum, 0.999))
+    if cfg.optimizer == "muon":
+        return Muon(parameters, lr=1.0, momentum=cfg.momentum)
     return torch.optim.SGD(parameters, lr=1.0, momentum=cfg.momentum, nesterov=cfg.nesterov)
 
 

@@ -1,0 +1,124 @@
+"""Runs that fit into a time: reading it, spending it, and that the outcome is an ordinary run."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import quick
+from hypothesis import given
+from hypothesis import strategies as st
+from test_train_trainer import StopAfter, same, trainer
+
+from rte import run
+from rte.budget import Speed, affordable, fit_budget, measure, parse_budget
+from rte.errors import ConfigError
+from rte.files import read_json
+from rte.methods.base import Progress
+from rte.train.trainer import Interrupted
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("90s", 90), ("30m", 1800), ("1.5h", 5400), ("1h30m", 5400), (" 2H ", 7200)]
+)
+def test_times_are_read(text: str, seconds: float) -> None:
+    assert parse_budget(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "soon", "3 d", "-5m", "m", "1h-", "0s", "1e3s"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="--budget"):
+        parse_budget(text)
+
+
+@given(
+    step=st.floats(0.001, 2),
+    epoch=st.floats(0, 5),
+    evaluation=st.floats(0, 20),
+    seconds=st.floats(1, 5000),
+    per_epoch=st.integers(1, 500),
+    every=st.integers(1, 5),
+)
+def test_the_time_is_used_and_not_exceeded(
+    step: float, epoch: float, evaluation: float, seconds: float, per_epoch: int, every: int
+) -> None:
+    def cost(steps: int) -> float:
+        epochs = math.ceil(steps / per_epoch)
+        return steps * step + epochs * epoch + math.ceil(epochs / every) * evaluation
+
+    steps = affordable(Speed(step, epoch, evaluation), seconds, per_epoch, every)
+    assert cost(steps) <= seconds < cost(steps + 1)
+
+
+def test_each_number_of_views_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    views = {"kind": "steps", "values": [0, 2, 4], "fractions": [0, 0.5, 0.75]}
+    made = trainer(quick("rte", method={"views": views, "jsd_weight": 0.0}))
+    seen: list[int] = []
+    plain = made.method.step
+
+    def step(batch: Any, t: Progress, update: Any) -> Any:
+        seen.append(batch.plan.strong)
+        return plain(batch, t, update)
+
+    monkeypatch.setattr(made.method, "step", step)
+    speed = measure(made)
+    assert set(seen) == {0, 2, 4}
+    assert speed.step > 0
+    assert speed.evaluation > 0
+
+
+def test_a_budget_becomes_a_number_of_steps() -> None:
+    config = quick("ce")
+    fitted = fit_budget(run.prepare(config, run.load_dataset(config, None)), 3600.0)
+    assert fitted.train.steps is not None
+    per_epoch = 1297 // config.train.batch
+    assert fitted.train.epochs == math.ceil(fitted.train.steps / per_epoch)
+    assert fitted.with_train(steps=None, epochs=config.train.epochs) == config  # nothing else has changed
+
+
+def test_too_little_time_is_refused() -> None:
+    config = quick("ce")
+    with pytest.raises(ConfigError, match=r"a budget of 0 s is enough for 0 steps .* give more time"):
+        fit_budget(run.prepare(config, run.load_dataset(config, None)), 0.01)
+
+
+# ---- runs that end after so many steps
+
+
+def test_schedules_reach_their_end_at_the_last_step() -> None:
+    ends = [Progress(1, 2, j=1, J=5, step=6, steps=7).fraction, Progress(0, 2, j=6, J=5, step=7, steps=7).fraction]
+    assert ends == [6 / 7, 1.0]
+
+
+@pytest.mark.parametrize("method", ["ce", "rte", "dividemix"])
+def test_a_run_of_some_steps_resumes_exactly(method: str) -> None:
+    config = quick(method, train={"steps": 8, "epochs": 3})  # five steps an epoch
+    straight = trainer(config)
+    straight.fit()
+    assert straight.step >= 8
+    if method != "dividemix":  # whose epochs have as many steps as it finds examples for
+        assert (straight.step, straight.epoch, len(straight.history)) == (8, 2, 2)
+    saved: dict[str, Any] = {}
+    stopped = trainer(config, saved, observer=StopAfter(7))
+    with pytest.raises(Interrupted):
+        stopped.fit()
+    resumed = trainer(config)
+    resumed.restore(saved["checkpoint"])
+    resumed.fit()
+    assert resumed.step == straight.step
+    assert same(straight.method, resumed.method)
+
+
+def test_from_the_command_line(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    command = [sys.executable, "-m", "rte", "fit", "digits", "-m", "ce", "--budget", "10s", "--out", str(out)]
+    command += ["--net", "compact-8"]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    assert read_json(out / "result.json")["steps"] == read_json(out / "config.json")["train"]["steps"]
+    both = subprocess.run([*command, "--epochs", "3"], capture_output=True, text=True, check=False)
+    assert both.returncode == 2
+    assert "--budget and --epochs each set the length" in both.stderr
