@@ -9,60 +9,78 @@ y      the given, perhaps wrong, label      N*      how many strong views
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Literal
+
 import torch
+from pydantic import model_validator
 from torch import Tensor
 
-from rte.methods.base import Method, Predict, Progress, Task, Terms, Update
+from rte.errors import ConfigError
+from rte.methods.base import Method, Pass, Predict, Progress, Task, Terms, Update
 from rte.parts.ema import EMA
-from rte.parts.losses import ensemble_consistency, gce, jensen_shannon
+from rte.parts.losses import ensemble_consistency, gce, jensen_shannon, sharpen
 from rte.parts.schedules import Schedule, Sine, constant
 from rte.settings import Settings, setting
 from rte.views.batch import Batch, Plan
 
 
 class RobustTemporalEnsembling(Method):
-    """The paper's method."""
+    """The paper's method; `ema`, `ecr_batch`, `temperature`, `jsd_pair` and weights of 0 are its ablations."""
 
     summary = "robust temporal ensembling: GCE + JSD + ensemble consistency against a moving-average teacher"
 
     class Config(Settings):
-        q: Schedule = setting(
-            Sine(scale=0.6), "q of the task loss: 0 is cross-entropy, 1 is mean absolute error", search=(0, 1)
-        )
+        q: Schedule = setting(Sine(scale=0.6), "q of L_q: 0 is cross-entropy, 1 is mean absolute error", search=(0, 1))
         jsd_weight: Schedule = setting(constant(12.0), "lambda_JSD", search=(0, 20))
         ecr_weight: Schedule = setting(constant(1.0), "lambda_ECR", search=(0, 5))
         views: Schedule = setting(constant(10), "N*: strong views per example", search=[3, 4, 5, 6, 7, 8, 9, 10])
         decay: float = setting(0.99, "alpha of the teacher's moving average", ge=0.0, lt=1.0)
         warmup: bool = setting(False, "let the teacher follow faster at first: min(alpha, (1 + k) / (10 + k))")
         chunk: int | None = setting(None, "strong views per forward pass, to save memory; none: all together", ge=2)
+        ema: bool = setting(True, "targets and predictions by the teacher; false: by the student itself")
+        ecr_batch: int | None = setting(None, "examples drawn for ECR alone; none: those of the task loss", ge=1)
+        temperature: float = setting(1.0, "T: ECR's target is p'^(1/T), normalised", gt=0.0, le=1.0)
+        jsd_pair: Literal["shared", "separate"] = setting("shared", "the first two of the N* views, or two more")
+
+        @model_validator(mode="after")
+        def _one_way_to_save_memory(self) -> RobustTemporalEnsembling.Config:
+            if self.chunk and self.ecr_batch:
+                raise ValueError("chunk cuts only the task's batch; with ecr_batch, save memory by train.accumulate")
+            return self
 
     cfg: Config
 
     def __init__(self, cfg: Config, task: Task) -> None:
         super().__init__(cfg, task)
+        if cfg.ecr_batch is not None and cfg.ecr_batch > len(task.y):
+            raise ConfigError(f"method.ecr_batch = {cfg.ecr_batch} exceeds the {len(task.y)} examples; set it lower.")
         self.student = task.build()
-        self.teacher = EMA(self.student, decay=cfg.decay, warmup=cfg.warmup)
+        self.teacher = EMA(self.student, decay=cfg.decay, warmup=cfg.warmup) if cfg.ema else None
 
     def n_star(self, t: Progress) -> int:
         """N*, or 0 where the term it belongs to is switched off."""
         return round(self.cfg.views.at(t)) if self.cfg.ecr_weight.at(t) else 0
 
     def views(self, t: Progress) -> Plan:
-        n = self.n_star(t)
-        return Plan(weak=1, strong=max(n, 2) if self.cfg.jsd_weight.at(t) else n)
+        n, pair = self.n_star(t), 2 if self.cfg.jsd_weight.at(t) else 0
+        if self.cfg.ecr_batch is not None:
+            return Plan(strong=pair, second=Plan(strong=n))
+        return Plan(strong=max(n, pair) if self.cfg.jsd_pair == "shared" else pair + n)
+
+    def passes(self, t: Progress) -> Sequence[Pass]:
+        everybody = None if self.cfg.ecr_batch is None else torch.arange(len(self.y))
+        return [Pass(second=everybody, second_batch=self.cfg.ecr_batch)]
 
     def loss(self, batch: Batch, t: Progress) -> Terms:
-        cfg, q = self.cfg, self.cfg.q.at(t)
-        f_x, *f_aug = self.student(batch.views).chunk(batch.plan.total)  # one batch: shared batch-norm statistics
+        cfg, q, own = self.cfg, self.cfg.q.at(t), batch.second  # own: ECR's batch, if not in sync with the task's
+        f_x, f_aug, f_own = self._student(batch)
 
         # L_q = (1 - f_y(x)^q) / q                                                                (eq. gce)
         loss = task = gce(f_x, batch.y, q).mean()
         terms: Terms = {"task": task, "q": q}
-        if not f_aug:
-            return {"loss": loss, **terms}
-
-        p_teacher = self.teacher(batch.x).softmax(1)  # no gradient: a target
-        p_aug = [f.softmax(1) for f in f_aug]
+        if p_aug := [f.softmax(1) for f in f_aug]:
+            p_teacher = self._target(batch.x, f_x)
 
         # JSD = (KL(p_orig || M) + KL(p_aug1 || M) + KL(p_aug2 || M)) / 3, p_orig from the teacher (eq. jsd)
         if jsd_weight := cfg.jsd_weight.at(t):
@@ -71,45 +89,62 @@ class RobustTemporalEnsembling(Method):
 
         # ECR = 1/(|Y| N*) sum_i || p'(y|x) - p(y|A_i(x)) ||^2                                     (eq. meanteacher)
         if n := self.n_star(t):
-            terms["ecr"] = ecr = ensemble_consistency(p_teacher, p_aug[:n]).mean()
+            if own is not None:
+                p_teacher, p_aug = self._target(own.x, f_own[0]), [f.softmax(1) for f in f_own[-n:]]
+            p_aug = p_aug[:n] if cfg.jsd_pair == "shared" else p_aug[-n:]
+            terms["ecr"] = ecr = ensemble_consistency(sharpen(p_teacher, cfg.temperature), p_aug).mean()
             loss = loss + cfg.ecr_weight.at(t) * ecr
         return {"loss": loss, **terms}
 
+    def _student(self, batch: Batch) -> tuple[Tensor, Sequence[Tensor], Sequence[Tensor]]:
+        """f on x, its strong views, and ECR's own views; all as one batch, for shared batch-norm statistics."""
+        own, rows, b = batch.second, batch.views, len(batch.views)
+        if own is not None:
+            rows = torch.cat([rows, own.views if self.teacher is None else own.views[len(own) :]])
+        f = self.student(rows)
+        f_x, *f_aug = f[:b].split(len(batch))
+        return f_x, f_aug, [] if own is None else f[b:].split(len(own))
+
+    def _target(self, x: Tensor, f_x: Tensor) -> Tensor:
+        """p'(y|x), without gradient; where there is no teacher, the student's own."""
+        f: Tensor = f_x.detach() if self.teacher is None else self.teacher(x)
+        return f.softmax(1)
+
     def step(self, batch: Batch, t: Progress, update: Update) -> Terms:
-        if self.cfg.chunk is None or batch.plan.strong <= self.cfg.chunk:
-            return super().step(batch, t, update)
-        return self._step_in_parts(batch, t, update, self.cfg.chunk)
+        """With `chunk`, x and every `chunk` strong views are batches of their own, each with its own backward.
 
-    def _step_in_parts(self, batch: Batch, t: Progress, update: Update, chunk: int) -> Terms:
-        """The same objective with x and every `chunk` strong views as batches of their own, each with its own backward.
-
-        Equal to `step` but for the statistics of batch norm, which are then those of each part.
+        The objective is the same but for the statistics of batch norm, which are then those of each part.
         """
-        n, strong, b = self.n_star(t), batch.plan.strong, len(batch)
-        p_teacher = self.teacher(batch.x).softmax(1)
-        task = gce(self.student(batch.x), batch.y, self.cfg.q.at(t)).mean()
+        chunk = self.cfg.chunk
+        if chunk is None or batch.plan.strong <= chunk:
+            return super().step(batch, t, update)
+        cfg, n, strong, b = self.cfg, self.n_star(t), batch.plan.strong, len(batch)
+        first = 0 if cfg.jsd_pair == "shared" else strong - n
+        f_x = self.student(batch.x)
+        p_teacher, task = self._target(batch.x, f_x), gce(f_x, batch.y, cfg.q.at(t)).mean()
         terms: dict[str, float] = {"task": float(task.detach()), "jsd": 0.0, "ecr": 0.0}
         update(task, more=True)
         for start in range(0, strong, chunk):
             views = batch.views[b * (1 + start) : b * (1 + start + chunk)]
             p_aug = [f.softmax(1) for f in self.student(views).split(b)]
             loss = torch.zeros((), device=task.device)
-            if start == 0 and (jsd_weight := self.cfg.jsd_weight.at(t)):
+            if start == 0 and (jsd_weight := cfg.jsd_weight.at(t)):
                 jsd = jensen_shannon([p_teacher, p_aug[0], p_aug[1]]).mean()
                 terms["jsd"], loss = float(jsd.detach()), loss + jsd_weight * jsd
-            if mine := p_aug[: max(0, n - start)]:
-                ecr = ensemble_consistency(p_teacher, mine).mean() * (len(mine) / n)
-                terms["ecr"], loss = terms["ecr"] + float(ecr.detach()), loss + self.cfg.ecr_weight.at(t) * ecr
+            if mine := p_aug[max(0, first - start) : max(0, first + n - start)]:
+                ecr = ensemble_consistency(sharpen(p_teacher, cfg.temperature), mine).mean() * (len(mine) / n)
+                terms["ecr"], loss = terms["ecr"] + float(ecr.detach()), loss + cfg.ecr_weight.at(t) * ecr
             update(loss, more=start + chunk < strong)
-        total = terms["task"] + self.cfg.jsd_weight.at(t) * terms["jsd"] + self.cfg.ecr_weight.at(t) * terms["ecr"]
-        return {"loss": total, **terms, "q": self.cfg.q.at(t)}
+        total = terms["task"] + cfg.jsd_weight.at(t) * terms["jsd"] + cfg.ecr_weight.at(t) * terms["ecr"]
+        return {"loss": total, **terms, "q": cfg.q.at(t)}
 
     def after_step(self, t: Progress) -> None:
-        self.teacher.update(self.student)  # theta' <- alpha theta' + (1 - alpha) theta
+        if self.teacher is not None:
+            self.teacher.update(self.student)  # theta' <- alpha theta' + (1 - alpha) theta
 
     def predict(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.teacher(x)
+        logits: Tensor = self.student(x) if self.teacher is None else self.teacher(x)
         return logits
 
     def networks(self) -> dict[str, Predict]:
-        return {"student": self.student}
+        return {} if self.teacher is None else {"student": self.student}

@@ -86,6 +86,8 @@ def sharpen(probs: Tensor, temperature: float) -> Tensor:
     """
     if not temperature > 0.0:
         raise ConfigError(f"the temperature of sharpening is {temperature}; give a number above 0.")
+    if temperature == 1.0:
+        return _wide(probs)
     return (_log(_wide(probs)) / temperature).softmax(1)  # powers of small numbers would underflow to 0/0
 
 

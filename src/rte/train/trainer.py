@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rte.config import TrainConfig
-from rte.errors import TrainingError
+from rte.errors import ConfigError, TrainingError
 from rte.methods.base import Method, Predict, Progress, Terms
 from rte.rng import fold
 from rte.train.distributed import World
@@ -150,7 +150,12 @@ class Trainer:
 
     def _parts(self, slot: Slot) -> list[Slot]:
         """This process's share of a step, cut into `train.accumulate` pieces."""
-        pieces = min(self.cfg.accumulate, max(1, len(slot.index) // self.world.size))
+        smallest = min(len(stream) for stream in (slot.index, slot.second) if stream is not None)
+        if smallest < self.world.size:
+            raise ConfigError(
+                f"{self.world.size} processes cannot share a batch of {smallest}; start fewer, or raise its size."
+            )
+        pieces = min(self.cfg.accumulate, smallest // self.world.size)
 
         def cut(index: NDArray[np.int64]) -> list[NDArray[np.int64]]:
             return np.array_split(self.world.share(index), pieces)
@@ -174,7 +179,8 @@ class Trainer:
         plan = self.method.views(t)
         second = None
         if slot.second is not None:
-            second = Request(t.epoch, slot.second, plan.second or plan, stream=2 * slot.part + 1)
+            # an example may come again in the same epoch: its views are drawn afresh for each step
+            second = Request(t.epoch, slot.second, plan.second or plan, stream=2 * t.j + 1)
         return Request(t.epoch, slot.index, plan, stream=2 * slot.part, second=second)
 
     def _close_epoch(self) -> None:
