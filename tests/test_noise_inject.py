@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 
 from rte.data.types import ArrayImages, Dataset, Split
 from rte.errors import DataError, NoiseError
-from rte.noise.config import NoiseConfig, Sampling
+from rte.noise.config import NoiseConfig, NoiseName, Sampling
 from rte.noise.inject import Manifest, corrupt, digest, rebuild
 from rte.noise.labels import export_labels
 from rte.noise.matrix import NoiseModel
@@ -117,6 +117,32 @@ def test_a_manifest_is_itself_a_matrix_file(tmp_path: Path) -> None:
     (tmp_path / "noise.json").write_text(manifest.to_json())
     again, _ = corrupt(dataset(), NoiseConfig(name="matrix", file=str(tmp_path / "noise.json")), seed=2)
     assert_array_equal(again.train.y, noisy.train.y)
+
+
+@pytest.mark.parametrize(
+    "name", ["symmetric", "symmetric-inclusive", "pair", "patrini-cifar10", "confusion-cifar10", "none"]
+)
+def test_a_model_with_a_name_needs_no_matrix_in_its_manifest(name: NoiseName, tmp_path: Path) -> None:
+    ratio = 0.0 if name == "none" else 0.4
+    noisy, manifest = corrupt(dataset(), NoiseConfig(name=name, ratio=ratio), seed=2)
+    assert manifest.C is None
+    assert_array_equal(rebuild(Manifest.from_json(manifest.to_json()), TRUTH), noisy.train.y)
+    assert_array_equal(manifest.model().P, manifest.P)
+    # as it was written before: with C
+    old = {**manifest.tree(), "C": manifest.model().C.tolist()}
+    assert_array_equal(rebuild(Manifest.from_tree(old), TRUTH), noisy.train.y)
+    (tmp_path / "old.json").write_text(json.dumps(old))
+    (tmp_path / "new.json").write_text(manifest.to_json())
+    models = [NoiseModel.from_file(tmp_path / f"{age}.json") for age in ("old", "new")]
+    assert_array_equal(models[0].F, models[1].F)
+
+
+def test_the_manifest_of_labels_by_people_is_no_matrix(tmp_path: Path) -> None:
+    export_labels(tmp_path / "given.npy", TRUTH, dataset().classes)
+    _, manifest = corrupt(dataset(), NoiseConfig(name="labels", file=str(tmp_path / "given.npy")), seed=0)
+    (tmp_path / "noise.json").write_text(manifest.to_json())
+    with pytest.raises(NoiseError, match="'labels' cannot be made from a name and a ratio"):
+        NoiseModel.from_file(tmp_path / "noise.json")
 
 
 def test_labels_from_a_file(tmp_path: Path) -> None:

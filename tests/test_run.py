@@ -57,6 +57,16 @@ def test_evaluating_a_finished_run_gives_the_same_numbers(tmp_path: Path) -> Non
     assert again["memorisation"] == result["memorisation"]
 
 
+def test_a_reopened_method_knows_the_labels_it_was_given(tmp_path: Path) -> None:
+    config = quick("ce", train={"holdout": 0.1, "epochs": 1})
+    run.start(config, tmp_path / "run")
+    method, examiner = run.reopen(tmp_path / "run")
+    given = examiner.dataset.train.y[examiner.train_rows]
+    np.testing.assert_array_equal(method.y.cpu().numpy(), given)
+    sure = torch.nn.functional.one_hot(torch.from_numpy(given), 10) * 50.0
+    torch.testing.assert_close(method.trust(lambda predict: sure), torch.ones(len(given)))
+
+
 def test_an_existing_folder_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "precious").write_text("x")

@@ -28,6 +28,8 @@ app = typer.Typer(
 )
 data_app = typer.Typer(help="Fetch datasets, and look at what a run would be trained on.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
+noise_app = typer.Typer(help="Make noise shaped like the mistakes of a classifier.", no_args_is_help=True)
+app.add_typer(noise_app, name="noise")
 
 
 @app.command()
@@ -201,6 +203,36 @@ def data_get(name: opt.Download, to: opt.To) -> None:
 
     console = _console()
     fetch(name, to, say=lambda text: console.print(text, highlight=False))
+
+
+@noise_app.command("from-model")
+def noise_from_model(
+    run: opt.Run, out: opt.Matrix, on: opt.On = "test", data_dir: opt.DataDir = None, which: opt.Which = None
+) -> None:
+    """Write how a trained run confuses the classes, as the structure C of `--noise matrix:FILE:0.4`."""
+    from rte.errors import ConfigError, did_you_mean
+    from rte.run import reopen
+
+    if on not in ("test", "train"):
+        raise ConfigError(f"--on {on}: {did_you_mean(on, ('test', 'train'))}")
+    method, examiner = reopen(run, data_dir=data_dir, which=which)
+    _write_structure(out, examiner.confusion(method, on), examiner.dataset.classes)
+
+
+@noise_app.command("from-confusion")
+def noise_from_confusion(file: opt.Confusion, out: opt.Matrix) -> None:
+    """Write the structure C of a confusion matrix, for `--noise matrix:FILE:0.4`."""
+    from rte.noise.estimate import read_counts
+
+    _write_structure(out, read_counts(file))
+
+
+def _write_structure(out: Path, counts: Any, classes: tuple[str, ...] | None = None) -> None:
+    from rte.noise.estimate import in_words, write_structure
+
+    write_structure(out, counts, classes)
+    end = f"The structure C is in {out}; use it as --noise matrix:{out}:0.4"
+    _console().print(*in_words(counts, classes), end, sep="\n", highlight=False, soft_wrap=True)
 
 
 def _config(

@@ -319,12 +319,17 @@ def read_config(folder: Path) -> RunConfig:
     return RunConfig.from_tree(read_json(folder / "config.json"))
 
 
-def load_method(folder: Path, device: torch.device, which: str | None = None) -> tuple[Method, RunConfig, Task]:
-    """The trained method of a run folder: as selected on held-out noisy data if it was, else as it was last."""
+def load_method(
+    folder: Path, device: torch.device, which: str | None = None, *, y: torch.Tensor | None = None
+) -> tuple[Method, RunConfig, Task]:
+    """The trained method of a run folder: as selected on held-out noisy data if it was, else as it was last.
+
+    y (N,) are the given labels it was trained on, which only `trust` needs: `reopen` has them.
+    """
     config, task = read_config(folder), Task.from_json(read_json(folder / "task.json"))
     name = which or ("selected" if (folder / "selected.pt").exists() else "checkpoint")
     state = checkpoint.load(folder / f"{name}.pt", device)
-    method = build_method(config, task, torch.zeros(task.n, dtype=torch.int64), device)
+    method = build_method(config, task, torch.zeros(task.n, dtype=torch.int64) if y is None else y, device)
     method.load_state_dict(state["method"])
     return method.eval(), config, task
 
@@ -337,9 +342,11 @@ def evaluate(folder: Path, *, data_dir: Path | None = None, which: str | None = 
 
 def reopen(folder: Path, *, data_dir: Path | None = None, which: str | None = None) -> tuple[Method, Examiner]:
     """The trained method of a run folder and the examiner of its data."""
-    device = choose_device(read_config(folder).train.device)
-    method, config, task = load_method(folder, device, which)
+    config = read_config(folder)
+    device = choose_device(config.train.device)
     prepared = prepare(config, load_dataset(config, _data_dir(folder, data_dir)))
+    given = torch.from_numpy(prepared.dataset.train.y[prepared.train_rows])
+    method, _, task = load_method(folder, device, which, y=given)
     engine = task.engine(config)
     return method, Examiner(prepared.dataset, prepared.train_rows, prepared.val_rows, engine, device)
 

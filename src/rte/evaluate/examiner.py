@@ -21,6 +21,7 @@ from rte.evaluate.corruptions import Step, evaluate_corruptions, mean_corruption
 from rte.evaluate.memorisation import memorisation
 from rte.evaluate.metrics import score
 from rte.methods.base import Method, Predict
+from rte.noise.matrix import transition_counts
 from rte.train.sweep import outputs
 from rte.views.engine import ViewEngine
 from rte.views.loader import Loader
@@ -56,6 +57,16 @@ class Examiner:
         train = self.dataset.train.take(self.train_rows)
         predicted = self._logits(method, method.predict, train.images, train.y).argmax(1)
         return memorisation(predicted, train.y, self.dataset.y_true[self.train_rows])
+
+    def confusion(self, method: Method, on: str = "test") -> NDArray[np.int64]:
+        """counts[a, b] (K, K): how often true class a is taken for b, on the test or on the training images."""
+        split, truth = self.dataset.test, None if self.dataset.test is None else self.dataset.test.y
+        if on == "train":
+            split, truth = self.dataset.train, self.dataset.y_true
+        if split is None or truth is None or not len(split):
+            raise DataError(f"{self.dataset.name} has no {on} images with true labels to count confusions on.")
+        predicted = self._logits(method, method.predict, split.images, split.y).argmax(1)
+        return transition_counts(truth, predicted, len(self.dataset.classes))
 
     def corruptions(
         self, method: Method, *, official: Path | None = None, progress: Callable[[Step], None] | None = None

@@ -25,7 +25,8 @@ class Manifest(Settings):
     """What was done to the labels, complete enough to do it again.
 
     `counts[a][b]` examples of true class a have the given label b. Ratios, counts and the digest of the true labels are
-    None where the truth is unknown, the model P, C where there is none.
+    None where the truth is unknown, the model P, C where there is none. C is also None where the name and the ratio
+    tell it, since it would be most of the file with many classes.
     """
 
     version: Literal[1] = 1
@@ -46,6 +47,12 @@ class Manifest(Settings):
     true_sha256: str | None
     given_sha256: str
     warning: str | None
+
+    def model(self) -> NoiseModel:
+        """The noise model: from C where it is kept, as it always was once, else from the name and the ratio."""
+        if self.C is None:
+            return NoiseModel.named(self.name, self.K, self.ratio_asked or 0.0)
+        return NoiseModel(np.array(self.P), np.array(self.C), self.name)
 
     def tree(self) -> dict[str, Any]:
         """Plain values, as they stand in JSON."""
@@ -80,25 +87,12 @@ def digest(y: ArrayLike) -> str:
 
 def build_model(cfg: NoiseConfig, classes: int) -> NoiseModel:
     """The noise model that the settings name, for K classes."""
-    match cfg.name:
-        case "none":
-            model = NoiseModel.none(classes)
-        case "symmetric":
-            model = NoiseModel.symmetric(classes, cfg.ratio)
-        case "symmetric-inclusive":
-            model = NoiseModel.symmetric_inclusive(classes, cfg.ratio)
-        case "pair":
-            model = NoiseModel.pair(classes, cfg.ratio)
-        case "patrini-cifar10":
-            model = NoiseModel.patrini_cifar10(cfg.ratio)
-        case "patrini-cifar100":
-            model = NoiseModel.patrini_cifar100(cfg.ratio)
-        case "confusion-cifar10":
-            model = NoiseModel.confusion_cifar10(cfg.ratio)
-        case "matrix":
-            model = NoiseModel.from_file(str(cfg.file), cfg.ratio or None)
-        case "labels":
-            raise NoiseError("noise 'labels' comes from a file of labels and has no model; use import_labels.")
+    if cfg.name == "labels":
+        raise NoiseError("noise 'labels' comes from a file of labels and has no model; use import_labels.")
+    if cfg.name == "matrix":
+        model = NoiseModel.from_file(str(cfg.file), cfg.ratio or None)
+    else:
+        model = NoiseModel.named(cfg.name, classes, cfg.ratio)
     if model.classes != classes:
         source = f"{cfg.name} ({cfg.file})" if cfg.file else cfg.name
         raise NoiseError(
@@ -133,7 +127,7 @@ def rebuild(manifest: Manifest, y_true: ArrayLike) -> Labels:
     truth = np.asarray(y_true)
     if manifest.name == "none":
         y = truth.astype(np.int64)
-    elif manifest.P is None or manifest.C is None:
+    elif manifest.name == "labels":
         y = import_labels(str(manifest.file), manifest.key, classes=manifest.classes, examples=manifest.N)
     elif digest(truth) != manifest.true_sha256:
         raise NoiseError(
@@ -142,8 +136,7 @@ def rebuild(manifest: Manifest, y_true: ArrayLike) -> Labels:
             "give those of the same dataset in the same order."
         )
     else:
-        model = NoiseModel(np.array(manifest.P), np.array(manifest.C), manifest.name)
-        y = model.sample(truth, seed=manifest.seed, sampling=manifest.sampling)
+        y = manifest.model().sample(truth, seed=manifest.seed, sampling=manifest.sampling)
     if digest(y) != manifest.given_sha256:
         raise NoiseError(
             f"the rebuilt labels are not those of the manifest (SHA-256 {digest(y)[:12]}… instead of "
@@ -181,7 +174,7 @@ def _manifest(cfg: NoiseConfig, seed: int, model: NoiseModel | None, dataset: Da
         classes=tuple(dataset.classes),
         counts=None if counts is None else tuple(map(tuple, counts.tolist())),
         P=None if model is None else tuple(model.P.tolist()),
-        C=None if model is None else tuple(map(tuple, model.C.tolist())),
+        C=tuple(map(tuple, model.C.tolist())) if model is not None and cfg.name == "matrix" else None,
         file=cfg.file,
         key=cfg.key,
         true_sha256=None if truth is None else digest(truth),

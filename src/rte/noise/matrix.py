@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from rte.errors import NoiseError, did_you_mean
 from rte.noise import checks, tables
 from rte.noise.checks import Matrix
-from rte.noise.config import MATRIX_SUFFIXES, Sampling
+from rte.noise.config import MATRIX_SUFFIXES, NAMES, Sampling
 from rte.noise.files import read
 from rte.noise.sampling import Labels, chosen_bernoulli, chosen_exact, chosen_stratified, corrupted
 from rte.rng import generator
@@ -102,6 +102,26 @@ class NoiseModel:
         return cls(np.where(rows.any(axis=1), checks.share(ratio, f"noise '{name}'"), 0.0), rows, name)
 
     @classmethod
+    def named(cls, name: str, classes: int, ratio: float) -> Self:
+        """The model of a name in the settings; for models that come from no file."""
+        match name:
+            case "none":
+                return cls.none(classes)
+            case "symmetric":
+                return cls.symmetric(classes, ratio)
+            case "symmetric-inclusive":
+                return cls.symmetric_inclusive(classes, ratio)
+            case "pair":
+                return cls.pair(classes, ratio)
+            case "patrini-cifar10":
+                return cls.patrini_cifar10(ratio)
+            case "patrini-cifar100":
+                return cls.patrini_cifar100(ratio)
+            case "confusion-cifar10":
+                return cls.confusion_cifar10(ratio)
+        raise NoiseError(f"noise '{name}' cannot be made from a name and a ratio; {did_you_mean(name, NAMES)}")
+
+    @classmethod
     def none(cls, classes: int) -> Self:
         """No noise."""
         return cls.uniform(np.zeros((_count(classes),) * 2), 0.0, "none")
@@ -183,6 +203,10 @@ class NoiseModel:
         if "P" in entries and "C" in entries:
             if ratio is not None:
                 raise NoiseError(f"{path} holds the share P of each class already; leave the ratio out.")
+            if (
+                entries["C"] is None and {"K", "ratio_asked"} <= entries.keys()
+            ):  # the manifest of a model that has a name
+                return cls.named(str(entries.get("name")), entries["K"], entries["ratio_asked"])
             return cls(entries["P"], entries["C"], name)
         matrix = checks.probabilities(_pick_matrix(entries, path), str(path))
         if ratio is not None:
