@@ -211,7 +211,7 @@ def same(a: Trainer, b: Trainer) -> bool:
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_resume_from_the_middle_of_an_epoch_is_bit_for_bit(name: str) -> None:
-    settings = {"method": VARIANTS[name], "net": {"dropout": 0.1}}
+    settings = {"method": VARIANTS[name], "net": {"dropout": 0.1}, "train": {"epochs": 1, "batch": 300}}
     straight, first, second = (trainer(**settings) for _ in range(3))
     straight.fit()
     for _ in zip(range(2), first.steps(), strict=False):
@@ -223,7 +223,9 @@ def test_resume_from_the_middle_of_an_epoch_is_bit_for_bit(name: str) -> None:
 
 
 def test_randaugment_makes_the_strong_views() -> None:
-    made = [trainer(views={"strong": strong}, train={"epochs": 1}) for strong in ("augmix", "randaugment-tpu")]
+    made = [
+        trainer(views={"strong": strong}, train={"epochs": 1, "batch": 600}) for strong in ("augmix", "randaugment-tpu")
+    ]
     for one in made:
         one.fit()
     assert not same(*made)
