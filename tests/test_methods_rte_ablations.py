@@ -268,15 +268,15 @@ def test_less_memory_gives_the_same_step_without_batch_norm(
 
 def test_an_example_that_comes_again_in_an_epoch_gets_other_views() -> None:
     made = trainer(method={"ecr_batch": 1000, "views": 1}, train={"epochs": 1})
-    views: dict[int, list[torch.Tensor]] = {}
-    for batch in made.loader.batches(made._request(t, s) for t, s in moments(made)):
+    views: dict[int, dict[int, torch.Tensor]] = {}
+    for step, batch in enumerate(made.loader.batches(made._request(t, s) for t, s in moments(made))):
         assert batch.second is not None
         for i, view in zip(batch.second.i.tolist(), batch.second.strong(), strict=True):
-            views.setdefault(i, []).append(view.clone())
-    again = [seen for seen in views.values() if len(seen) > 1]
+            views.setdefault(i, {})[step] = view.clone()
+    again = [list(seen.values()) for seen in views.values() if len(seen) > 1]
     assert len(again) > 1000
     differing = [not torch.equal(seen[0], seen[1]) for seen in again]
-    assert np.mean(differing) > 0.9  # some draws change nothing
+    assert np.mean(differing) > 0.95  # on so small images some draws change nothing
 
 
 def moments(made: Trainer) -> Any:
