@@ -74,3 +74,22 @@ Confusion = Annotated[Path, typer.Argument(help="K x K counts, a row per true cl
 What = Annotated[str, typer.Argument(help="methods, data, nets, presets, noise or all.")]
 Download = Annotated[str, typer.Argument(help="cifar10 or cifar100.")]
 To = Annotated[Path, typer.Option("--to", help="The folder to put it in; point --data-dir or RTE_DATA there.")]
+
+TableName = Annotated[
+    str, typer.Argument(help="A table or figure by name, all, or list (what there is, with its cost).")
+]
+SizeName = Annotated[str, typer.Option("--size", help="paper (its networks and epochs, for GPUs) or laptop.")]
+GridOut = Annotated[Path, typer.Option("--out", "-o", help="The folder of the runs; tables share it.")]
+Results = Annotated[
+    Path | None,
+    typer.Option("--results", help="Where TABLE.json goes: results, or OUT/results if settings are changed."),
+]
+Seeds = Annotated[int, typer.Option("--seeds", min=1, help="Runs of each cell, with seeds 0 to N-1.")]
+Only = Annotated[
+    list[str] | None, typer.Option("--only", help="Cells whose row, column or data contains this; repeatable.")
+]
+Part = Annotated[str | None, typer.Option("--part", help="Part i of n of the runs, such as 2/8, for several machines.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the runs and their cost, and stop.")]
+Summarise = Annotated[bool, typer.Option("--summarise", help="Train nothing: make the results from the run folders.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Start the paper's size without asking.")]
+AllPreset = Annotated[str | None, typer.Option("--preset", "-p", help="Other settings for all cells to start from.")]

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from rte.data.types import ArrayImages, Dataset, Images, Labels, Pixels
 from rte.errors import DataError
+from rte.evaluate.calibration import binned
 from rte.evaluate.corruptions import Step, evaluate_corruptions, mean_corruption_error
-from rte.evaluate.memorisation import memorisation
-from rte.evaluate.metrics import score
+from rte.evaluate.memorisation import loss_split, memorisation
+from rte.evaluate.metrics import log_sum_exp, score
 from rte.methods.base import Method, Predict
 from rte.noise.matrix import transition_counts
 from rte.train.sweep import outputs
@@ -85,6 +86,35 @@ class Examiner:
             predict, test.images, test.y, seed=0, threads=os.cpu_count() or 1, official=official, progress=progress
         )
         return {"mce": mean_corruption_error(errors), "errors": errors}
+
+    def reliability(self, method: Method) -> dict[str, Any]:
+        """The reliability diagram of what is reported on the test set, and its calibration error `ece`."""
+        test = self.dataset.test
+        if test is None or not len(test):
+            raise DataError(f"{self.dataset.name} has no test images to calibrate on; give it a test split.")
+        logits = self._logits(method, method.predict, test.images, test.y)
+        confidence = np.exp(logits.max(1) - log_sum_exp(logits))
+        bins = binned(confidence, logits.argmax(1) == test.y)
+        means = {"confidence": bins.confidence, "accuracy": bins.accuracy}
+        listed = {name: [None if np.isnan(v) else float(v) for v in values] for name, values in means.items()}
+        return {"ece": bins.error, "edges": bins.edges.tolist(), **listed, "count": bins.count.tolist()}
+
+    def losses(self, method: Method, bins: int = 60, top: float = 12.0) -> dict[str, Any]:
+        """Histograms of -log p_y over 0..top (the last bin holds all above) for right and for wrong given labels."""
+        if self.dataset.y_true is None:
+            raise DataError(
+                f"the true labels of {self.dataset.name} are unknown; no loss can be called wrong or right."
+            )
+        train = self.dataset.train.take(self.train_rows)
+        logits = self._logits(method, method.predict, train.images, train.y)
+        values = log_sum_exp(logits) - logits[np.arange(len(train)), train.y]
+        split = loss_split(values, train.y, self.dataset.y_true[self.train_rows])
+        edges = np.linspace(0.0, top, bins + 1)
+        out: dict[str, Any] = {"edges": edges.tolist()}
+        for name, part in zip(("right", "wrong"), split, strict=True):
+            count = np.histogram(np.clip(part, 0.0, np.nextafter(top, 0.0)), edges)[0]
+            out[name] = {"count": count.tolist(), "median": float(np.median(part)) if len(part) else None}
+        return out
 
     def _score(self, method: Method, predict: Predict, images: Images, y: Labels) -> dict[str, float]:
         return score(self._logits(method, predict, images, y), y)

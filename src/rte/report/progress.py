@@ -18,7 +18,7 @@ class RunBar:
 
     def __init__(self, bars: Progress, title: str) -> None:
         self.bars = bars
-        self.task = bars.add_task(title, total=CELLS, epoch="", loss="", accuracy="")
+        self.task = bars.add_task(title, total=CELLS, unit="epoch", epoch="", loss="", accuracy="")
 
     def step(self, t: Moment, terms: dict[str, float]) -> None:
         done = (t.epoch * t.J + t.j + 1) / (t.epochs * t.J) if t.steps is None else (t.step + 1) / t.steps
@@ -38,7 +38,7 @@ class Bars:
         self.progress = Progress(
             TextColumn("{task.description:<14}"),
             BarColumn(bar_width=24),
-            TextColumn("epoch {task.fields[epoch]:>7}"),
+            TextColumn("{task.fields[unit]} {task.fields[epoch]:>7}"),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),

@@ -1,0 +1,131 @@
+"""What a grid will take, before it starts: floating-point operations, and hours from a stated or a measured rate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from rte import nets
+from rte.config import RunConfig
+from rte.files import read_json
+from rte.methods.base import Method, Progress
+from rte.reproduce.measure import taken
+from rte.reproduce.plan import POPULATION, Job
+from rte.reproduce.runner import state
+from rte.run import Task, build_method
+
+V100 = 9e12
+"""FLOP/s that a V100 is assumed to keep up in fp32: 380 images/s of ResNet-50 trained, 1,100/s predicted."""
+
+SHAPES = {  # training examples, test images, side, channels, classes
+    "cifar10": (50_000, 10_000, 32, 3, 10),
+    "cifar100": (50_000, 10_000, 32, 3, 100),
+    "digits": (1_297, 500, 8, 1, 10),
+    "imagenet": (1_281_167, 50_000, 224, 3, 1000),
+    "webvision": (65_944, 2_500, 224, 3, 50),
+    "food101n": (305_268, 25_250, 224, 3, 101),
+}
+CORRUPTED = 75
+"""Sets of test images that an mCE takes."""
+SAMPLES = 20
+"""Epochs at which the number of views is looked up: schedules may change it."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Runs in all, runs still to do, and the operations these will take."""
+
+    runs: int
+    todo: int
+    flops: float
+    unknown: int
+
+    def hours(self, rate: float) -> float:
+        return self.flops / rate / 3600
+
+
+def estimate(jobs: Sequence[Job], out: Path) -> Estimate:
+    """The cost of what is not there yet; a run that is half done counts in full."""
+    flops, todo, unknown = 0.0, 0, 0
+    for job in jobs:
+        there = state(job, out)
+        if there.complete or job.kind == "counts":
+            continue
+        todo += 1
+        if job.config.data_name not in SHAPES:
+            unknown += 1
+            continue
+        if not there.trained:
+            flops += training(job.config) * (POPULATION if job.kind == "pbt" else 1)
+        for name in job.measures - taken(out / job.folder).keys():
+            flops += measuring(job.config, name)
+    return Estimate(len(jobs), todo, flops, unknown)
+
+
+def training(config: RunConfig) -> float:
+    """FLOPs of a run: three forward passes' worth for each view trained on, one for each look of a teacher."""
+    n, method, forward = _prepared(config)
+    epochs, total = config.train.epochs, 0.0
+    steps = -(-n // config.train.batch)
+    for at in range(min(SAMPLES, epochs)):
+        t = Progress(at * epochs // min(SAMPLES, epochs), epochs)
+        plan = method.views(t)
+        images = n * plan.total
+        teacher = n if hasattr(method, "teacher") else 0
+        for each in method.passes(t):
+            if each.second is not None:
+                size = steps * (each.second_batch or config.train.batch)
+                images += size * (plan.second or plan).total
+                teacher += size if hasattr(method, "teacher") else 0
+        total += (3 * images + teacher) * forward / min(SAMPLES, epochs)
+    tests = epochs / config.train.evaluate_every * SHAPES[config.data_name][1]
+    return total * epochs + tests * forward * (1 + len(method.networks()))
+
+
+def measuring(config: RunConfig, name: str) -> float:
+    """FLOPs of a measurement on a trained run."""
+    n, _, forward = _prepared(config)
+    return forward * {"mce": CORRUPTED * SHAPES[config.data_name][1], "losses": n}.get(
+        name, SHAPES[config.data_name][1]
+    )
+
+
+def _prepared(config: RunConfig) -> tuple[int, Method, float]:
+    """Training examples, the method without memory for its weights, and FLOPs of a forward pass of an image."""
+    n, _, side, channels, classes = SHAPES[config.data_name]
+    size = (config.views.size or side,) * 2
+    task = Task(tuple(map(str, range(classes))), channels, size, (0.5,) * channels, (0.5,) * channels, n)
+    with torch.device("meta"):
+        method = build_method(config, task, torch.zeros(n, dtype=torch.int64), torch.device("meta"))
+        net = nets.build(config.net.name, channels=channels, classes=classes, size=size)
+    return n, method, 2.0 * nets.multiply_adds(net, size, channels)
+
+
+def rate_here(jobs: Sequence[Job], out: Path) -> tuple[float, str]:
+    """FLOP/s of this machine: of the grid's finished runs if there are any, else of a few timed steps."""
+    spent = flops = 0.0
+    for job in jobs:
+        if job.kind == "run" and job.config.data_name in SHAPES and state(job, out).trained:
+            spent += read_json(out / job.folder / "result.json")["train_seconds"]
+            flops += training(job.config)
+    if spent:
+        return flops / spent, "the runs that are done"
+    job = next(job for job in jobs if job.kind != "counts" and job.config.data_name in SHAPES)
+    return _timed(job.config), "three timed steps"
+
+
+def _timed(config: RunConfig, batch: int = 128) -> float:
+    _, _, side, channels, classes = SHAPES[config.data_name]
+    size = (config.views.size or side,) * 2
+    net = nets.build(config.net.name, channels=channels, classes=classes, size=size)
+    x = torch.rand(batch, channels, *size).to(memory_format=torch.channels_last)
+    best = float("inf")
+    for _ in range(4):  # the first warms up
+        began = time.perf_counter()
+        net(x).sum().backward()
+        best = min(best, time.perf_counter() - began)
+    return 3 * 2.0 * nets.multiply_adds(net, size, channels) * batch / best

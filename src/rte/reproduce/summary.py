@@ -1,0 +1,166 @@
+"""results/TABLE.json: our numbers beside the paper's, made from the run folders alone."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+from rte.files import read_json, write_json
+from rte.reproduce.define import Cell, Table
+from rte.reproduce.measure import taken
+from rte.reproduce.plan import Job, Options, check_same, job_of
+from rte.reproduce.runner import state
+
+Tree = dict[str, Any]
+
+
+def summarise(table: Table, options: Options, out: Path) -> Tree:
+    """Everything that is there of a table."""
+    cells = [_cell(table, cell, options, out) for cell in table.at(options.size, options.only)]
+    left = {cell.title for cell in table.cells} - {f"{cell['row']}, {cell['column']}" for cell in cells}
+    tree: Tree = {
+        "table": table.name,
+        "title": table.title,
+        "source": table.source,
+        "size": options.size,
+        "preset": options.preset or ("the paper's" if options.size == "paper" else "laptop"),
+        "set": list(options.overrides),
+        "differs": table.laptop if options.size == "laptop" else {},
+        "seeds": list(range(options.seeds)),
+        "measures": list(table.measures),
+        "note": table.note,
+        "cells": cells,
+        "seconds": round(sum(run.get("seconds", 0.0) for run in _unique(cells)), 1),
+        "made_with": _made_with([out / run["folder"] for run in _unique(cells)]),
+        "not_run": [f"{cell['row']}, {cell['column']}" for cell in cells if _waits(cell)],
+        "left_out": [cell.title for cell in table.cells if cell.title in left],
+        "reversed": reversed_pairs(table, cells),
+    }
+    return tree
+
+
+def write(tree: Tree, results: Path) -> Path:
+    """Keep a summary as results/TABLE.json; those of the paper's size in a folder of their own."""
+    folder = results / "paper" if tree["size"] == "paper" else results
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{tree['table']}.json"
+    write_json(path, tree)
+    return path
+
+
+def _cell(table: Table, cell: Cell, options: Options, out: Path) -> Tree:
+    jobs = [job_of(table, cell, options, seed) for seed in range(options.seeds)]
+    runs = [_run(job, table, out) for job in jobs]
+    ours = {}
+    for name in table.measures:
+        values = [run[name] for run in runs if run.get(name) is not None]
+        if values:
+            ours[name] = {"mean": round(statistics.mean(values), 2), "spread": _spread(values), "values": values}
+    tree: Tree = {"row": cell.row, "column": cell.column, "paper": cell.paper, "ours": ours, "runs": runs}
+    if table.kind == "counts":
+        tree["classes"] = _counts(jobs, out)
+    return tree
+
+
+def _spread(values: list[float]) -> float | None:
+    """The standard deviation over seeds; unknown for one."""
+    return round(statistics.stdev(values), 2) if len(values) > 1 else None
+
+
+def _run(job: Job, table: Table, out: Path) -> Tree:
+    """What one run folder says."""
+    folder, there = out / job.folder, state(job, out)
+    tree: Tree = {"seed": job.config.seed, "folder": job.folder, "digest": job.config.digest}
+    if there.failed:
+        return {**tree, "status": "failed", "reason": there.failed}
+    if not there.trained:
+        return {**tree, "status": "not run"}
+    if job.kind == "counts":
+        return {**tree, "status": "done"}
+    if job.kind == "run":
+        check_same(folder, job.config)
+    result, measured = read_json(folder / "result.json"), taken(folder)
+    test, memory = result.get("test", {}), result.get("memorisation") or {}
+    tree |= {"status": "done", "digest": result["digest"], "seconds": result["train_seconds"]}
+    tree |= {"accuracy": _percent(test.get("last")), "last5": _percent(test.get("last5"))}
+    tree |= {"top5": _percent(test.get("top5")), "ece": test.get("ece"), "memorised": _percent(memory.get("memorised"))}
+    tree |= {"epochs": result["epochs"], "net": result["net"], "wrong_labels": _percent(result["noise"]["measured"])}
+    if "mce" in measured:
+        tree["mce"] = _percent(measured["mce"]["mce"])
+    tree |= {name: measured[name] for name in table.figures if name in measured}
+    return tree
+
+
+def _percent(value: float | None) -> float | None:
+    return None if value is None else round(100 * value, 2)
+
+
+def _counts(jobs: list[Job], out: Path) -> list[Tree]:
+    """Labels given and right ones among them, by class and seed, beside the paper's."""
+    from rte.reproduce.tables import SAMPLED
+
+    manifests = [read_json(path) for job in jobs if (path := out / job.folder / "noise.json").is_file()]
+    return [
+        {
+            "name": name,
+            "paper": {"given": given, "right": right},
+            "given": [sum(row[k] for row in manifest["counts"]) for manifest in manifests],
+            "right": [manifest["counts"][k][k] for manifest in manifests],
+        }
+        for k, (name, (given, right)) in enumerate(SAMPLED.items())
+    ]
+
+
+def _waits(cell: Tree) -> bool:
+    return any(run["status"] == "not run" for run in cell["runs"])
+
+
+def _unique(cells: list[Tree]) -> list[Tree]:
+    """Each finished run once, though several cells may show it."""
+    return list({run["folder"]: run for cell in cells for run in cell["runs"] if run["status"] == "done"}.values())
+
+
+def _made_with(folders: list[Path]) -> list[Tree]:
+    """The versions and machines of the runs, each once."""
+    keys = ("rte", "git", "python", "torch", "numpy", "cpus", "cuda")
+    found: list[Tree] = []
+    for path in (folder / "environment.json" for folder in folders):
+        if path.is_file():
+            environment = read_json(path)
+            entry = {name: environment.get(name) for name in keys}
+            if entry not in found:
+                found.append(entry)
+    return found
+
+
+def reversed_pairs(table: Table, cells: list[Tree]) -> list[Tree]:
+    """Pairs of cells in a column (or row) that the paper has in the other order; a failed run is below all others."""
+    along, across = ("column", "row") if table.compare == "rows" else ("row", "column")
+    pairs = []
+    for measure in table.measures:
+        for i, a in enumerate(cells):
+            for b in cells[i + 1 :]:
+                if a[along] != b[along]:
+                    continue
+                theirs, ours = [_paper(c, measure) for c in (a, b)], [_ours(c, measure) for c in (a, b)]
+                if None in theirs or None in ours:
+                    continue
+                if (theirs[0] - theirs[1]) * (ours[0] - ours[1]) < 0:  # type: ignore[operator]
+                    pairs.append({"measure": measure, along: a[along], "pair": [a[across], b[across]]})
+    return pairs
+
+
+LOWEST = -1e9
+
+
+def _paper(cell: Tree, measure: str) -> float | None:
+    value = cell["paper"].get(measure)
+    return LOWEST if value == "fail" else value
+
+
+def _ours(cell: Tree, measure: str) -> float | None:
+    if any(run["status"] == "failed" for run in cell["runs"]):
+        return LOWEST if measure == "accuracy" else None
+    found = cell["ours"].get(measure)
+    return None if found is None else float(found["mean"])
