@@ -74,7 +74,9 @@ def reproduce(name: str, options: Options, how: How, console: Console) -> bool:
     _confirm(options.size, todo, how)
     try:
         with Bars(console) as bars:
-            busy = runner.run(todo, how.out, data_dir=how.data_dir, watcher=GridBars(bars, console, len(todo)))
+            busy = runner.run(
+                todo, how.out, data_dir=how.data_dir, watcher=GridBars(bars, console, len(runner.stages(todo)))
+            )
     except (Interrupted, KeyboardInterrupt):
         print("rte: stopped; all that is done is kept, and the same command goes on from here.", file=sys.stderr)
         return False

@@ -56,6 +56,8 @@ class Table:
     source: str
     cells: tuple[Cell, ...]
     measures: tuple[str, ...] = ("accuracy",)
+    laptop_measures: tuple[str, ...] | None = None
+    """Fewer of them at laptop size; None: the same."""
     figures: tuple[str, ...] = ()
     """Further measures for a figure: "reliability", "losses"."""
     compare: Literal["rows", "columns"] = "rows"
@@ -66,6 +68,10 @@ class Table:
     """Numbers of other work that the paper quotes, (name, column, number): shown, not run."""
     note: str = ""
     kind: Literal["train", "counts"] = "train"
+
+    def measured(self, size: Size) -> tuple[str, ...]:
+        """What the cells of a size show."""
+        return self.laptop_measures if size == "laptop" and self.laptop_measures else self.measures
 
     def at(self, size: Size, only: Iterable[str] = ()) -> tuple[Cell, ...]:
         """The cells of a size, or of any size those that match one of the texts in `only`."""

@@ -110,7 +110,11 @@ def job_of(table: Table, cell: Cell, options: Options, seed: int) -> Job:
     """The run of one cell and seed."""
     config = configure(table, cell, options, seed)
     kind = "counts" if table.kind == "counts" else "pbt" if cell.search else "run"
-    measures = {measure for measure in (*table.measures, *table.figures) if measure in ("mce", "reliability", "losses")}
+    measures = {
+        measure
+        for measure in (*table.measured(options.size), *table.figures)
+        if measure in ("mce", "reliability", "losses")
+    }
     return Job(config, f"{cell.row} {cell.column} s{seed}", kind, frozenset(measures))
 
 

@@ -61,26 +61,29 @@ def state(job: Job, out: Path) -> State:
 
 def run(jobs: Sequence[Job], out: Path, *, data_dir: Path | None, watcher: Watcher) -> list[Job]:
     """Bring all jobs to their end; returns those that other processes are still at."""
-    left = list(enumerate(jobs, 1))
-    for last in (False, True):  # what another process was at may be done, or given up, by the end of the first round
+    left = stages(jobs)
+    for _ in range(2):  # what another process was at may be done, or given up, by the end of the first round
         busy = []
-        for number, job in left:
+        for number, (job, measuring) in enumerate(left, 1):
             with _locked(out, job) as mine:
                 if mine:
-                    _bring(job, number, out, data_dir, watcher)
-                elif not state(job, out).complete:
-                    busy.append((number, job))
-        left = busy
-        if last or not left:
-            break
-    return [job for _, job in left]
+                    _bring(job, measuring, number, out, data_dir, watcher)
+                else:
+                    busy.append((job, measuring))
+        left = [(job, measuring) for job, measuring in busy if not state(job, out).complete]
+    return list(dict.fromkeys(job for job, _ in left))
 
 
-def _bring(job: Job, number: int, out: Path, data_dir: Path | None, watcher: Watcher) -> None:
-    """One job to its end."""
-    folder = out / job.folder
-    if state(job, out).complete:
-        if job.kind == "run":
+def stages(jobs: Sequence[Job]) -> list[tuple[Job, bool]]:
+    """Everything is trained before anything further is measured: accuracies come first."""
+    return [(job, False) for job in jobs] + [(job, True) for job in jobs if job.measures]
+
+
+def _bring(job: Job, measuring: bool, number: int, out: Path, data_dir: Path | None, watcher: Watcher) -> None:
+    """One job to the end of a stage."""
+    folder, there = out / job.folder, state(job, out)
+    if there.complete or (there.trained and not measuring):
+        if job.kind == "run" and not there.failed:
             check_same(folder, job.config)
         watcher.end(job, "there already")
         return
@@ -96,17 +99,16 @@ def _bring(job: Job, number: int, out: Path, data_dir: Path | None, watcher: Wat
                 _search(replace(job, config=config), folder, data_dir)
             else:
                 _train(replace(job, config=config), folder, data_dir, observer)
-        check = job.kind == "run"
-        if check:
-            check_same(folder, job.config)
-        measure(folder, job.measures, data_dir=data_dir, say=watcher.measuring)
+        if measuring:
+            measure(folder, job.measures, data_dir=data_dir, say=watcher.measuring)
     except TrainingError as error:
         write_json(folder / "failure.json", {"reason": str(error), "config": config.tree()})
         watcher.end(job, f"failed: {error}")
         return
     result = read_json(folder / "result.json")
     accuracy = result.get("test", {}).get("last")
-    watcher.end(job, "done" if accuracy is None else f"{100 * accuracy:.2f} %, {result['train_seconds']:.0f} s")
+    trained = "trained" if accuracy is None else f"{100 * accuracy:.2f} %, {result['train_seconds']:.0f} s"
+    watcher.end(job, f"measured {', '.join(sorted(job.measures))}" if measuring else trained)
 
 
 def _train(job: Job, folder: Path, data_dir: Path | None, observer: Observer) -> None:

@@ -19,6 +19,7 @@ def summarise(table: Table, options: Options, out: Path) -> Tree:
     """Everything that is there of a table."""
     cells = [_cell(table, cell, options, out) for cell in table.at(options.size, options.only)]
     left = {cell.title for cell in table.cells} - {f"{cell['row']}, {cell['column']}" for cell in cells}
+    compared = pairs(table, cells)
     tree: Tree = {
         "table": table.name,
         "title": table.title,
@@ -28,14 +29,15 @@ def summarise(table: Table, options: Options, out: Path) -> Tree:
         "set": list(options.overrides),
         "differs": table.laptop if options.size == "laptop" else {},
         "seeds": list(range(options.seeds)),
-        "measures": list(table.measures),
+        "measures": list(table.measured(options.size)),
         "note": table.note,
         "cells": cells,
         "seconds": round(sum(run.get("seconds", 0.0) for run in _unique(cells)), 1),
         "made_with": _made_with([out / run["folder"] for run in _unique(cells)]),
         "not_run": [f"{cell['row']}, {cell['column']}" for cell in cells if _waits(cell)],
         "left_out": [cell.title for cell in table.cells if cell.title in left],
-        "reversed": reversed_pairs(table, cells),
+        "compared": len(compared),
+        "reversed": [entry for entry in compared if entry.pop("reversed")],
     }
     return tree
 
@@ -53,7 +55,7 @@ def _cell(table: Table, cell: Cell, options: Options, out: Path) -> Tree:
     jobs = [job_of(table, cell, options, seed) for seed in range(options.seeds)]
     runs = [_run(job, table, out) for job in jobs]
     ours = {}
-    for name in table.measures:
+    for name in table.measured(options.size):
         values = [run[name] for run in runs if run.get(name) is not None]
         if values:
             ours[name] = {"mean": round(statistics.mean(values), 2), "spread": _spread(values), "values": values}
@@ -134,21 +136,25 @@ def _made_with(folders: list[Path]) -> list[Tree]:
     return found
 
 
-def reversed_pairs(table: Table, cells: list[Tree]) -> list[Tree]:
-    """Pairs of cells in a column (or row) that the paper has in the other order; a failed run is below all others."""
+def pairs(table: Table, cells: list[Tree]) -> list[Tree]:
+    """Pairs of cells within a column (or row), and whether the paper has them in the other order.
+
+    A failed run is below all others. Pairs that are equal in the paper say nothing.
+    """
     along, across = ("column", "row") if table.compare == "rows" else ("row", "column")
-    pairs = []
+    found = []
     for measure in table.measures:
         for i, a in enumerate(cells):
             for b in cells[i + 1 :]:
                 if a[along] != b[along]:
                     continue
                 theirs, ours = [_paper(c, measure) for c in (a, b)], [_ours(c, measure) for c in (a, b)]
-                if None in theirs or None in ours:
+                if None in theirs or None in ours or theirs[0] == theirs[1]:
                     continue
-                if (theirs[0] - theirs[1]) * (ours[0] - ours[1]) < 0:  # type: ignore[operator]
-                    pairs.append({"measure": measure, along: a[along], "pair": [a[across], b[across]]})
-    return pairs
+                turned = (theirs[0] - theirs[1]) * (ours[0] - ours[1]) < 0  # type: ignore[operator]
+                pair = {"measure": measure, "within": a[along], "pair": [a[across], b[across]], "reversed": turned}
+                found.append(pair)
+    return found
 
 
 LOWEST = -1e9
