@@ -1,0 +1,100 @@
+"""From tables to runs: shared runs, names that last, parts that cover everything once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rte.config import RunConfig
+from rte.errors import CheckpointError, ConfigError
+from rte.files import write_json
+from rte.reproduce.define import find
+from rte.reproduce.plan import Options, anchored, check_same, configure, job_of, jobs, key, part
+
+LAPTOP = Options()
+
+
+def test_tables_share_runs_and_what_is_measured_on_them() -> None:
+    tables = [find(name) for name in ("main", "mce", "histograms", "reliability")]
+    found = jobs(tables, LAPTOP)
+    assert len(found) == 12  # all of them are in the main table
+    at_40 = next(job for job in found if job.title == "RTE CIFAR-10 40 % s0")
+    assert at_40.measures == {"mce", "losses", "reliability"}
+    assert len(jobs(tables, replace(LAPTOP, seeds=3))) == 36
+
+
+def test_seeds_come_one_after_another() -> None:
+    found = jobs([find("main")], replace(LAPTOP, seeds=2))
+    assert [job.config.seed for job in found] == [0] * 12 + [1] * 12
+
+
+def test_folders_are_the_settings() -> None:
+    found = jobs([find("main"), find("confusion")], LAPTOP)
+    assert len({job.folder for job in found}) == len(found) == 15
+    assert len({job.config.digest for job in found}) == 15
+    again = jobs([find("main"), find("confusion")], LAPTOP)
+    assert [job.folder for job in found] == [job.folder for job in again]
+    longer = jobs([find("main")], replace(LAPTOP, overrides=("train.epochs=7",)))
+    assert {job.folder for job in longer}.isdisjoint(job.folder for job in found)
+
+
+def test_settings_at_their_defaults_do_not_count_in_a_folder_s_name() -> None:
+    """A version with a further setting finds the runs of the version before it."""
+    table = find("main")
+    config = configure(table, table.cells[0], LAPTOP, 0)
+    said = RunConfig.from_tree({**config.tree(), "views": {**config.tree()["views"]}})
+    spoken = replace(config, train=config.train.model_copy(update={"clip": None}))
+    assert key(config) == key(said) == key(spoken)
+    assert key(config) != key(replace(config, train=config.train.model_copy(update={"clip": 1.0})))
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 8, 40])
+def test_parts_cover_all_exactly_once(n: int) -> None:
+    every = jobs([find("main"), find("confusion"), find("patrini")], LAPTOP)
+    parts = [part(every, f"{i}/{n}") for i in range(1, n + 1)]
+    assert sorted(job.folder for piece in parts for job in piece) == sorted(job.folder for job in every)
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    assert part(every, None) == every
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "1", "a/b", "1/0", "-1/2", "/"])
+def test_parts_that_are_none(text: str) -> None:
+    with pytest.raises(ConfigError, match="write it as i/n"):
+        part([], text)
+
+
+def test_a_search_and_a_run_are_different_things() -> None:
+    table = find("main")
+    search = next(cell for cell in table.cells if cell.search and cell.column == "CIFAR-10 40 %")
+    manual = next(cell for cell in table.cells if cell.row == "RTE" and cell.column == "CIFAR-10 40 %")
+    paper = Options(size="paper")
+    a, b = (job_of(table, cell, paper, 0) for cell in (search, manual))
+    assert a.kind == "pbt"
+    assert a.config == b.config
+    assert a.folder != b.folder
+
+
+def test_a_ratio_for_cells_without_one_is_refused() -> None:
+    with pytest.raises(ConfigError, match="'CE, CIFAR-10 0 %' of main takes no ratio; choose cells with --only"):
+        jobs([find("main")], replace(LAPTOP, overrides=("noise.ratio=0.6",)))
+
+
+def test_label_files_are_found_in_the_data_folder_and_count_by_name(tmp_path: Path) -> None:
+    (tmp_path / "CIFAR-10_human.pt").write_bytes(b"")
+    config = job_of(find("human"), find("human").at("laptop")[0], LAPTOP, 0).config
+    placed = anchored(config, tmp_path)
+    assert placed.noise.file == str(tmp_path / "CIFAR-10_human.pt")
+    assert key(placed) == key(config)
+    assert anchored(config, None) == config
+    write_json(tmp_path / "config.json", placed.tree())
+    check_same(tmp_path, config)
+
+
+def test_a_folder_with_other_settings_is_not_taken(tmp_path: Path) -> None:
+    config = jobs([find("main")], LAPTOP)[0].config
+    write_json(tmp_path / "config.json", config.tree())
+    check_same(tmp_path, config)
+    with pytest.raises(CheckpointError, match="holds other settings than this run"):
+        check_same(tmp_path, config.with_train(epochs=9))
