@@ -66,11 +66,12 @@ def reproduce(name: str, options: Options, how: How, console: Console) -> bool:
     if how.only_summarise:
         _summarise(tables, options, how.out, results, console)
         return True
+    if not how.dry_run:
+        todo = _with_data(todo, how, console, refuse=name != "all")
     console.print(_plan(todo, how.out, options.size), highlight=False)
     if how.dry_run:
         console.print(_listed(todo, how.out))
         return True
-    todo = _with_data(todo, how, console, refuse=name != "all")
     _confirm(options.size, todo, how)
     try:
         with Bars(console) as bars:
