@@ -65,6 +65,8 @@ class Life:
     folder: Path
     stopped: subprocess.CompletedProcess[str]
     ledgers: list[bytes]
+    said: str  # by the session that lost a worker
+    begun: set[str]  # the places in which it had begun an interval when its driver was killed
     finished: subprocess.CompletedProcess[str]
 
 
@@ -83,15 +85,23 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
     ledgers = [ledger.read_bytes()]
 
     second = begin(cwd, "--resume", "found")
+    old = places(folder)
     wait(lambda: bool(training(second.pid)), second)
     os.kill(training(second.pid)[0], signal.SIGKILL)
-    wait(lambda: "is done again" in (folder / "ray" / "ray.log").read_text(), second)
+    log = folder / "ray" / "ray.log"
+    wait(lambda: "is done again" in log.read_text(), second)
     noticed = lines()
-    wait(lambda: lines() > noticed, second)
+    wait(lambda: lines() > noticed and bool(training(second.pid)), second)
     end(second, signal.SIGKILL)
+    said, begun = log.read_text(), places(folder) - old
     ledgers.append(ledger.read_bytes())
 
-    return Life(folder, stopped, ledgers, end(begin(cwd, "--resume", "found")))
+    return Life(folder, stopped, ledgers, said, begun, end(begin(cwd, "--resume", "found")))
+
+
+def places(folder: Path) -> set[str]:
+    """Where there are states of members, whole or in the making."""
+    return {str(path.relative_to(folder)) for path in folder.glob("members/*/epoch-*")}
 
 
 def begin(cwd: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -166,6 +176,12 @@ def test_only_intervals_under_way_are_lost(life: Life, tmp_path: Path) -> None:
     assert len(records) == len(comparable(records)) == 9
     assert len(set(sessions)) == 3
     assert sessions == sorted(sessions, key=sessions.index)  # each session went on where the one before had stopped
+
+    assert life.said.count("is done again") == 1  # for one killed worker, one interval of one member
+    lost = life.begun - {record.place for record in records}
+    cores = len(os.sched_getaffinity(0))
+    assert len(lost) <= cores  # for the killed driver, what each core was at
+    assert lost.isdisjoint(places(life.folder))
 
     undisturbed = serial(read_plan(life.folder), tmp_path / "serial")
     expected = [record for rung in undisturbed.rungs.values() for record in rung.values()]

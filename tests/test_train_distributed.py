@@ -8,6 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +19,14 @@ import numpy as np
 import pytest
 import torch
 from conftest import quick
+from torch.distributed import HashStore
 
 from rte import registry, run
 from rte.config import RunConfig
+from rte.errors import TrainingError
 from rte.files import write_json
 from rte.train import checkpoint
-from rte.train.distributed import World
+from rte.train.distributed import World, meet
 from rte.train.journal import read
 
 WORKER = """
@@ -37,30 +43,51 @@ make = run.make_trainer
 def spy(*a, **k):
     made = make(*a, **k); kept.append(made[0]); return made
 run.make_trainer = spy
-go_on = folder.exists() and not world.restarted and len(sys.argv) > 3
-run.resume(folder) if go_on else run.start(resolve(config), folder)
+run.resume(folder) if len(sys.argv) > 3 else run.start(resolve(config), folder)
 torch.save(kept[0].method.state_dict(), folder / f"rank{world.rank}.pt")
 """
 
 
-def launch(
-    folder: Path, config: RunConfig, *extra: str, ranks: int = 2, restarts: int = 0, before: str = ""
-) -> subprocess.Popen[str]:
+def launch(folder: Path, config: RunConfig, *extra: str, ranks: int = 2, before: str = "") -> subprocess.Popen[str]:
     """torchrun with workers that train in `folder` and leave their final state there; `before` runs first in each."""
     write_json(folder.parent / "config.json", config.tree())
-    (folder.parent / "worker.py").write_text(before + WORKER)
-    command = [
-        *(sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"),
-        *(
-            f"--max-restarts={restarts}",
-            str(folder.parent / "worker.py"),
-            str(folder),
-            str(folder.parent / "config.json"),
-        ),
-        *extra,
-    ]
+    worker = folder.parent / "worker.py"
+    worker.write_text(before + WORKER)
+    return torchrun(str(worker), str(folder), str(folder.parent / "config.json"), *extra, ranks=ranks)
+
+
+def torchrun(*command: str, ranks: int = 2, restarts: int = 0) -> subprocess.Popen[str]:
+    start = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    start += [f"--nproc-per-node={ranks}", f"--max-restarts={restarts}", *command]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.Popen(start, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def wait(ready: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    until = time.monotonic() + 240
+    while not ready():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until, "nothing happened"
+        time.sleep(0.02)
+
+
+def ranks_of(process: subprocess.Popen[str]) -> dict[int, int]:
+    """The processes that torchrun has started: {rank: pid}."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                variables = (entry / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue  # it has just ended, or is somebody else's
+            rank = [int(text[5:]) for text in variables if text.startswith(b"RANK=")]
+            if parent == process.pid and rank:
+                found[rank[0]] = int(entry.name)
+    return found
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds its victims in /proc")
 
 
 def finish(process: subprocess.Popen[str]) -> None:
@@ -160,22 +187,157 @@ def test_without_batch_norm_two_ranks_are_one_process(method: str, tmp_path: Pat
 
 
 @pytest.mark.slow
+@needs_proc
 @pytest.mark.parametrize(("before", "after"), [(2, 1), (1, 2)])
 def test_a_run_may_go_on_with_another_number_of_processes(before: int, after: int, tmp_path: Path) -> None:
     config = quick("elr", train={"epochs": 3})
     folder = tmp_path / "run"
     process = launch(folder, config, ranks=before)
-    while not (folder / "checkpoint.pt").exists():
-        assert process.poll() is None
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    subprocess.run(["pkill", "-9", "-f", str(tmp_path / "worker.py")], check=False)
+    wait(lambda: (folder / "checkpoint.pt").exists(), process)
+    for pid in (process.pid, *ranks_of(process).values()):
+        os.kill(pid, signal.SIGKILL)
     process.communicate()
     finish(launch(folder, config, "resume", ranks=after))
     result: dict[str, Any] = json.loads((folder / "result.json").read_text())
     assert result["steps"] == 3 * (1297 // 256)
     steps = [event["step"] for event in read(folder / "journal.jsonl", "step")]
     assert steps == sorted(set(steps))
+
+
+# ---- ranks that die
+
+FIT = ["-m", "rte", "fit", "digits", "--epochs", "3", "--set", "train.batch=128", "--set", "train.holdout=0.1"]
+FIT += ["--set", "train.device=cpu", "--out"]
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("unbroken") / "run"
+    finish(torchrun(*FIT, str(folder)))
+    return folder
+
+
+def entries(folder: Path) -> list[dict[str, Any]]:
+    """The journal without what no two runs share: times."""
+    return [
+        {key: value for key, value in event.items() if key != "seconds"} for event in read(folder / "journal.jsonl")
+    ]
+
+
+@pytest.mark.slow
+@needs_proc
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_killed_rank_costs_what_came_after_the_last_checkpoint(victim: int, unbroken: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    process = torchrun(*FIT, str(folder), restarts=3)
+    wait(lambda: (folder / "checkpoint.pt").exists(), process)
+    time.sleep(0.3)  # well into the next epoch
+    ranks = ranks_of(process)
+    os.kill(ranks[victim], signal.SIGSTOP)  # the other one, too, stands still after its current step
+    time.sleep(0.5)
+    kept, before = checkpoint.load(folder / "checkpoint.pt"), (folder / "journal.jsonl").read_bytes()
+    begun = 1 + sum(event["event"] == "epoch" for event in read(folder / "journal.jsonl"))
+    assert kept["epoch"] < 3
+    os.kill(ranks[victim], signal.SIGKILL)
+    wait(lambda: not set(ranks.values()) & set(ranks_of(process).values()), process)
+    finish(process)
+
+    assert kept["epoch"] >= begun - 2  # a checkpoint per epoch is what is announced; this one may be half written
+    after = (folder / "journal.jsonl").read_bytes()
+    assert after[: kept["journal"]] == before[: kept["journal"]]  # with its times: what was saved was not done again
+    assert entries(folder) == entries(unbroken)
+    mine, other = (checkpoint.load(path / "checkpoint.pt") for path in (folder, unbroken))
+    assert same(mine["method"], other["method"])
+    result, expected = (json.loads((path / "result.json").read_text()) for path in (folder, unbroken))
+    assert {**result, "train_seconds": 0} == {**expected, "train_seconds": 0}
+
+
+LATE = """
+import os, signal, sys, time
+from pathlib import Path
+from rte.train.distributed import World
+again, rank = int(os.environ["TORCHELASTIC_RESTART_COUNT"]), int(os.environ["RANK"])
+if again and rank == 1:
+    time.sleep(2)
+world = World.join()
+world.wait()
+if not again and rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+world.wait()
+Path(sys.argv[1], str(rank)).write_text(str(again))
+"""
+
+
+@pytest.mark.slow
+def test_a_rank_that_is_early_after_a_restart_waits_for_the_others(tmp_path: Path) -> None:
+    """It used to find the address of the dead one in torchrun's store, and to fail for want of an answer."""
+    (tmp_path / "late.py").write_text(LATE)
+    finish(torchrun(str(tmp_path / "late.py"), str(tmp_path), restarts=1))
+    assert [(tmp_path / str(rank)).read_text() for rank in range(2)] == ["1", "1"]
+
+
+@pytest.mark.slow
+def test_a_restart_does_not_go_on_in_a_folder_of_another_run(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "noise.json").write_text("{}")
+    process = torchrun(*FIT, str(folder), restarts=1)
+    output, _ = process.communicate(timeout=240)
+    assert process.returncode != 0
+    assert output.count("exists already; choose another with --out") == 2
+    assert [path.name for path in folder.iterdir()] == ["noise.json"]
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_processes_meet_under_a_number_of_their_own_whoever_comes_first(order: tuple[int, ...]) -> None:
+    store = HashStore()
+    for number in (1, 2, 3):
+        with ThreadPoolExecutor(3) as pool:
+            found = []
+            for rank in order:
+                found.append(pool.submit(meet, store, rank, 3))
+                time.sleep(0.02)
+        assert [future.result() for future in found] == [number] * 3
+
+
+def test_a_process_that_died_before_the_others_came_is_not_counted() -> None:
+    store = HashStore()
+    store.set("rte/waiting/1", "rte/box/of one that died")
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(meet, store, 0, 2)
+        time.sleep(0.1)
+        assert not first.done()
+        second = pool.submit(meet, store, 1, 2)
+        assert first.result() == second.result() == 1
+
+
+def test_a_process_that_never_comes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rte.train.distributed.MEETING", timedelta(seconds=0.05))
+    with pytest.raises(TrainingError, match="process 1 of 2 did not come"):
+        meet(HashStore(), 0, 2)
+
+
+def test_a_run_knows_its_folder_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world, folder = World(store=HashStore()), tmp_path / "run"
+    assert not world.claimed(folder)
+    world.claim(folder)
+    monkeypatch.chdir(tmp_path)
+    assert world.claimed(Path("run"))
+    assert not world.claimed(Path("other"))
+    World().claim(folder)
+    assert not World().claimed(folder)
+
+
+def test_a_half_made_folder_is_made_again_after_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, world = tmp_path / "run", World(store=HashStore())
+    monkeypatch.setattr(World, "join", lambda: world)
+    world.claim(folder)
+    folder.mkdir()
+    (folder / "config.json").write_text("")
+    config = quick("ce", train={"epochs": 1})
+    result = run.start(config, folder)
+    assert result["steps"] == 1297 // 256
+    assert run.start(config, folder) == result  # whole by now, and at its end
 
 
 def test_alone_in_the_world_nothing_is_sent() -> None:
@@ -185,7 +347,7 @@ def test_alone_in_the_world_nothing_is_sent() -> None:
     world.gather_rows(tensor, torch.tensor([0]))
     world.wait()
     assert world.first
-    assert not world.restarted
+    assert not world.claimed(Path())
     assert world.any([True, False], torch.device("cpu")) == [True, False]
     np.testing.assert_array_equal(world.share(np.arange(5)), np.arange(5))
 

@@ -178,6 +178,9 @@ def make_trainer(
 
 # ---- run folders
 
+LAST_FOUNDED = "noise.json"
+"""Where this file is, a run folder is whole."""
+
 
 def start(
     config: RunConfig,
@@ -193,9 +196,11 @@ def start(
     """
     started = time.monotonic()
     world = World.join()
-    if world.restarted and folder.exists():
+    ours, begun = (world.first and yes for yes in (world.claimed(folder), (folder / LAST_FOUNDED).exists()))
+    ours, begun = world.any([ours, begun], choose_device(config.train.device))
+    if ours and begun:
         return resume(folder, data_dir=data_dir, observer=observer)
-    if world.first and folder.exists():
+    if world.first and folder.exists() and not ours:
         raise CheckpointError(
             f"the run folder {folder} exists already; choose another with --out, or go on with `rte resume {folder}`."
         )
@@ -206,15 +211,16 @@ def start(
         prepared = replace(prepared, config=fit_budget(prepared, budget, started=started))
     trainer, examiner = _trainer(prepared, folder, observer, world)  # may refuse: before anything is written
     if world.first:
-        _found(folder, prepared, data_dir)
+        world.claim(folder)
+        _found(folder, prepared, data_dir, again=ours)
     world.wait()
     return _train(prepared, folder, trainer, examiner)
 
 
-def _found(folder: Path, prepared: Prepared, data_dir: Path | None) -> None:
-    """Make a run folder with everything that is known before the first step."""
+def _found(folder: Path, prepared: Prepared, data_dir: Path | None, *, again: bool) -> None:
+    """Make a run folder with everything that is known before the first step; `again`: it may be there, half made."""
     try:
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=again)
     except OSError as error:
         raise CheckpointError(
             f"cannot make the run folder {folder} ({error.strerror}); choose another with --out."
@@ -222,7 +228,7 @@ def _found(folder: Path, prepared: Prepared, data_dir: Path | None) -> None:
     write_json(folder / "config.json", prepared.config.tree())
     write_json(folder / "environment.json", environment(data_dir))
     write_json(folder / "task.json", asdict(prepared.task))
-    write_json(folder / "noise.json", prepared.manifest.tree())
+    write_json(folder / LAST_FOUNDED, prepared.manifest.tree())
 
 
 def resume(folder: Path, *, data_dir: Path | None = None, observer: Observer | None = None) -> dict[str, Any]:

@@ -8,9 +8,14 @@ and with update steps of their own alike, and leaves the names in a checkpoint a
 from __future__ import annotations
 
 import os
+import secrets
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -18,28 +23,41 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rte.errors import TrainingError
+
+if TYPE_CHECKING:
+    from torch.distributed.distributed_c10d import Store
+
+PATIENCE = timedelta(hours=2)
+"""How long processes wait for one another: the first evaluates alone, which may take longer than the usual minutes."""
+
+MEETING = timedelta(minutes=10)
+"""How long the first processes to arrive wait for the last."""
+
 
 @dataclass(frozen=True)
 class World:
-    """Which of how many processes this is."""
+    """Which of how many processes this is; `store` is what torchrun keeps for them, also when it restarts them."""
 
     rank: int = 0
     size: int = 1
+    store: Store | None = None
 
     @classmethod
     def join(cls) -> World:
         """The processes that torchrun started together, or this one alone."""
-        if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        if int(os.environ.get("WORLD_SIZE", "1")) == 1 and "TORCHELASTIC_RUN_ID" not in os.environ:
             return cls()
-        if not dist.is_initialized():
-            # the others wait while the first process evaluates, which may take longer than the usual ten minutes
-            dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo", timeout=timedelta(hours=2))
-        return cls(dist.get_rank(), dist.get_world_size())
+        return _joined()
 
-    @property
-    def restarted(self) -> bool:
-        """Whether torchrun has started these processes anew after one of them died."""
-        return self.size > 1 and int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+    def claim(self, folder: Path) -> None:
+        """Note that this run begins in a folder."""
+        if self.store is not None:
+            self.store.set(f"rte/claimed/{folder.resolve()}", "")
+
+    def claimed(self, folder: Path) -> bool:
+        """Whether this run has begun in the folder already, before torchrun restarted its processes."""
+        return self.store is not None and bool(self.store.check([f"rte/claimed/{folder.resolve()}"]))
 
     @property
     def first(self) -> bool:
@@ -91,3 +109,42 @@ class World:
         """Until all processes are here."""
         if self.size > 1:
             dist.barrier()
+
+
+@cache
+def _joined() -> World:
+    """Connect this process with the others, once."""
+    if dist.is_initialized():  # by the program that calls
+        return World(dist.get_rank(), dist.get_world_size())
+    store, rank, size = next(dist.rendezvous("env://", timeout=MEETING))  # type: ignore[attr-defined]
+    meeting = dist.PrefixStore(f"meeting-{meet(store, rank, size)}", store)  # type: ignore[attr-defined]
+    if size > 1:
+        backend = "nccl" if torch.cuda.is_available() else "gloo"
+        dist.init_process_group(backend, store=meeting, rank=rank, world_size=size, timeout=PATIENCE)
+    return World(rank, size, store)
+
+
+def meet(store: Store, rank: int, size: int) -> int:
+    """How many times the processes of this run have met, this time included: the same number in all of them.
+
+    torchrun keeps one store through all restarts, and in it the addresses of processes that are dead: whoever comes
+    early would find those, and fail to connect. So each meeting needs keys of its own. torchrun's count of restarts
+    will not do for them, since only hosts on which a process failed count one. Instead the first process counts, and
+    tells each of the others in a letter box that no process before it has had.
+    """
+    if rank:
+        box = f"rte/box/{secrets.token_hex(16)}"
+        store.set(f"rte/waiting/{rank}", box)
+        number = int(store.get(box))
+        store.set(f"rte/met/{number}/{rank}", "")
+        return number
+    number, expected = int(store.add("rte/meetings", 1)), set(range(1, size))
+    until = time.monotonic() + MEETING.total_seconds()
+    while expected := {other for other in expected if not store.check([f"rte/met/{number}/{other}"])}:
+        if time.monotonic() > until:
+            raise TrainingError(f"process {min(expected)} of {size} did not come; see what torchrun says of it.")
+        for other in expected:
+            if store.check([f"rte/waiting/{other}"]):  # perhaps the word of a dead one, until the living one comes
+                store.set(store.get(f"rte/waiting/{other}").decode(), str(number))
+        time.sleep(0.02)
+    return number
