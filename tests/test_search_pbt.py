@@ -181,7 +181,6 @@ def test_only_intervals_under_way_are_lost(life: Life, tmp_path: Path) -> None:
     lost = life.begun - {record.place for record in records}
     cores = len(os.sched_getaffinity(0))
     assert len(lost) <= cores  # for the killed driver, what each core was at
-    assert lost.isdisjoint(places(life.folder))
 
     undisturbed = serial(read_plan(life.folder), tmp_path / "serial")
     expected = [record for rung in undisturbed.rungs.values() for record in rung.values()]

@@ -40,25 +40,28 @@ def hyperparameter_table(name: str) -> str:
 GENERATED: Mapping[str, Callable[[str], str]] = {"hyperparameters": hyperparameter_table}
 
 
-def update(folder: Path) -> list[Path]:
-    """Rewrite the generated blocks of every page in a folder; returns the pages that were out of date."""
+def update(folder: Path, generated: Mapping[str, Callable[[str], str]] = GENERATED) -> list[Path]:
+    """Rewrite the generated blocks of every page in a folder; returns the pages that were out of date.
+
+    `generated`: for each kind of block, what writes it. Blocks of other kinds stay as they are.
+    """
     changed = []
     for path in sorted(folder.glob("*.md")):
         old = path.read_text(encoding="utf-8")
-        new = BLOCK.sub(lambda match: _block(match, path), old)  # noqa: B023  (called before the loop goes on)
+        new = BLOCK.sub(lambda match: _block(match, path, generated), old)  # noqa: B023  (called before the loop goes on)
         if new != old:
             path.write_text(new, encoding="utf-8")
             changed.append(path)
     return changed
 
 
-def _block(match: re.Match[str], path: Path) -> str:
+def _block(match: re.Match[str], path: Path, generated: Mapping[str, Callable[[str], str]]) -> str:
     kind, name = match["kind"], match["name"]
     if not match["end"]:
         raise ConfigError(f"{path}: the block {kind}:{name} does not end; put <!-- end --> on a line after it.")
-    if kind not in GENERATED:
+    if kind not in generated:
         return match[0]
-    return f"{match['start']}{GENERATED[kind](name)}{match['end']}"
+    return f"{match['start']}{generated[kind](name)}{match['end']}"
 
 
 def _value(value: Any) -> str:

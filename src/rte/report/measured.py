@@ -1,0 +1,170 @@
+"""The parts of the pages that are numbers: read from `results/`, or computed, so that page and numbers cannot disagree.
+
+A page holds blocks `<!-- measured:NAME -->` ... `<!-- end -->`; `python -m rte.report.measured docs` rewrites what is
+between, from `results/NAME.json` beside the folder `docs`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from rte import nets
+from rte.errors import ConfigError, did_you_mean
+from rte.files import read_json
+from rte.nets.cost import multiply_adds
+from rte.report.reference import update
+
+Tree = dict[str, Any]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; all columns but the first are numbers."""
+    line = ["---", *["---:"] * (len(head) - 1)]
+    return "".join(f"| {' | '.join(row)} |\n" for row in (head, line, *rows))
+
+
+# ---- what was measured
+
+
+def scaling(found: Tree) -> str:
+    """Two processes against one."""
+    rows = [
+        (
+            row["name"],
+            f"{row['step_seconds']:.3f}",
+            f"{row['speedup']:.2f}",
+            f"{row['lowest']:.2f} to {row['highest']:.2f}",
+        )
+        for row in found["rows"]
+    ]
+    return (
+        f"RTE with N* = {found['views']} on the {found['net']} network, {found['batch']} images of 32x32 in a step, "
+        f"{found['cores']} cores, torch {found['versions']['torch']}; medians of {found['rounds']} rounds:\n\n"
+        + table(("", "seconds per step", "speed-up", "of single rounds"), rows)
+    )
+
+
+def pbt_digits(found: Tree) -> str:
+    """Population based training against the manual preset."""
+    n, epochs, seeds, means = found["population"], found["epochs"], len(found["rounds"]), found["mean"]
+    best = [max(row["manual"], key=lambda one: one["held_out"]) for row in found["rounds"]]
+    contestants = [
+        (f"PBT, {n} members for {epochs} epochs", [row["pbt"]["test"] for row in found["rounds"]], means["pbt"]),
+        (f"the preset, best of {n} on held-out labels", [one["test"] for one in best], means["manual_best"]),
+        (
+            f"the preset, mean of {n}",
+            [mean(one["test"] for one in row["manual"]) for row in found["rounds"]],
+            means["manual_mean"],
+        ),
+        (f"the preset for {n * epochs} epochs", [row["long"]["test"] for row in found["rounds"]], means["long"]),
+    ]
+    rows = [(name, *(f"{100 * value:.1f}" for value in own), f"{100 * all_:.2f}") for name, own, all_ in contestants]
+    head = ("test accuracy `last` %", *(f"noise {row['noise']}" for row in found["rounds"]), "mean")
+    ahead, margin = 100 * (means["pbt"] - means["manual_best"]), 100 * found["margin"]
+    verdict = "within" if ahead >= -margin else "outside"
+    return (
+        f"{table(head, rows)}\n"
+        f"Over {seeds} realisation{'s' if seeds > 1 else ''} of the noise PBT is {abs(ahead):.2f} points "
+        f"{'above' if ahead >= 0 else 'below'} the best of {n} manual runs, {verdict} the margin of {margin:.1f}.\n\n"
+        "![every searched value over the epochs, for the population and the winner](images/pbt-digits.png)\n"
+    )
+
+
+MEASURED: Mapping[str, Callable[[Tree], str]] = {"scaling": scaling, "pbt-digits": pbt_digits}
+
+
+def measured(results: Path, name: str) -> str:
+    """What stands between the marks of a block."""
+    if name not in MEASURED:
+        raise ConfigError(f"there is no measurement '{name}'; {did_you_mean(name, MEASURED)}")
+    path = results / f"{name}.json"
+    return MEASURED[name](read_json(path)) if path.exists() else "Not measured yet.\n"
+
+
+# ---- what is computed
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search of the paper's kind, for an account on paper."""
+
+    net: str = "wrn-28-6"
+    members: int = 35
+    epochs: int = 300
+    images: int = 45_000
+    views: tuple[int, ...] = tuple(range(3, 11))
+
+    @property
+    def macs(self) -> int:
+        """Multiply-adds of one forward pass of one image."""
+        return multiply_adds(nets.build(self.net, channels=3, classes=10, size=(32, 32), dropout=0.0), (32, 32), 3)
+
+    @staticmethod
+    def passes(views: float) -> float:
+        """Work per image, in forward passes: the weak view and N* strong ones forth and back, the teacher forth."""
+        return 3 * (1 + views) + 1
+
+    @property
+    def steps(self) -> int:
+        """Images trained on, in all."""
+        return self.members * self.epochs * self.images
+
+    @property
+    def flop(self) -> float:
+        """Of the whole search, at the mean N*."""
+        return self.steps * self.passes(mean(self.views)) * 2 * self.macs
+
+
+GPUS = (("V100, fp32", 15.7, 0.5), ("V100, fp16 tensor cores", 125.0, 0.25), ("A100, bf16 tensor cores", 312.0, 0.25))
+"""name, peak in 10^12 operations per second, the share of it that is assumed to be reached."""
+
+
+def search_cost(name: str) -> str:
+    """The paper's search on eight GPUs, with its arithmetic."""
+    search = Search()
+    if name != "cifar10-search":
+        raise ConfigError(f"there is no account '{name}'; did you mean 'cifar10-search'?")
+    average, most = mean(search.views), max(search.views)
+    rows = []
+    for gpu, peak, share in GPUS:
+        hours = search.flop / (peak * 1e12 * share) / 3600
+        one = search.epochs * 50_000 * search.passes(most) * 2 * search.macs / (peak * 1e12 * share) / 3600
+        speed = search.steps * average / hours / 3600
+        rows.append(
+            (gpu, f"{peak:g}", f"{100 * share:.0f}", f"{hours:,.0f}", f"{hours / 8:.0f}", f"{one:.0f}", f"{speed:,.0f}")
+        )
+    head = (
+        "",
+        "peak TFLOP/s",
+        "assumed share %",
+        "GPU hours",
+        "hours on 8",
+        "one manual run",
+        "strong views/s per GPU",
+    )
+    return (
+        f"    one forward pass         {search.macs / 1e9:.3f} G multiply-adds = {2 * search.macs / 1e9:.2f} GFLOP\n"
+        f"    per image and epoch      (1 + N*) views forth and back (3 passes), the teacher forth: 3 (1 + N*) + 1\n"
+        f"                             {search.passes(average):g} passes at the mean N* = {average:g}; "
+        f"{search.passes(most):g} at N* = {most}\n"
+        f"    images                   {search.members} members x {search.epochs} epochs x {search.images:,} images "
+        f"= {search.steps / 1e6:.1f} million\n"
+        f"    all                      {search.steps / 1e6:.1f} M x {search.passes(average):g} x "
+        f"{2 * search.macs / 1e9:.2f} GFLOP = {search.flop / 1e18:.1f} x 10^18 FLOP\n\n" + table(head, rows)
+    )
+
+
+def refresh(docs: Path) -> list[Path]:
+    """Rewrite the blocks of every page in `docs`; returns the pages that were out of date."""
+    return update(docs, {"measured": partial(measured, docs.parent / "results"), "cost": search_cost})
+
+
+if __name__ == "__main__":
+    for page in refresh(Path(sys.argv[1]).resolve()):
+        print(page)

@@ -1,0 +1,88 @@
+"""The numbers on the pages are those in results/, and the account on paper adds up."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rte.errors import ConfigError
+from rte.files import write_json
+from rte.report.measured import GPUS, Search, measured, pbt_digits, refresh, search_cost
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_committed_pages_are_up_to_date(tmp_path: Path) -> None:
+    for name in ("docs", "results"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    stale = [path.name for path in refresh(tmp_path / "docs")]
+    assert stale == [], "run: python -m rte.report.measured docs"
+
+
+SCALING: dict[str, Any] = {
+    "net": "compact",
+    "batch": 64,
+    "views": 2,
+    "cores": 2,
+    "rounds": 3,
+    "versions": {"torch": "2"},
+    "rows": [{"name": "2 processes", "step_seconds": 0.25, "speedup": 1.849, "lowest": 1.7, "highest": 1.9}],
+}
+
+
+def test_a_block_is_filled_when_its_results_are_there(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "results").mkdir()
+    page = tmp_path / "docs" / "page.md"
+    page.write_text("a\n<!-- measured:scaling -->\n<!-- end -->\nb\n", "utf-8")
+    assert refresh(tmp_path / "docs") == [page]
+    assert "Not measured yet." in page.read_text("utf-8")
+    write_json(tmp_path / "results" / "scaling.json", SCALING)
+    assert refresh(tmp_path / "docs") == [page]
+    text = page.read_text("utf-8")
+    assert "| 2 processes | 0.250 | 1.85 | 1.70 to 1.90 |" in text
+    assert "Not measured" not in text
+    assert text.startswith("a\n<!-- measured")
+    assert text.endswith("<!-- end -->\nb\n")
+    assert refresh(tmp_path / "docs") == []
+
+
+def contest(pbt: float) -> dict[str, Any]:
+    """Two rounds; the best on held-out labels is not the best on the test set."""
+    manual = [{"test": 0.95, "held_out": 0.3}, {"test": 0.93, "held_out": 0.4}]
+    rounds = [{"noise": k, "pbt": {"test": pbt}, "manual": manual, "long": {"test": 0.9}} for k in (0, 1)]
+    means = {"pbt": pbt, "manual_best": 0.93, "manual_mean": 0.94, "long": 0.9}
+    return {"population": 2, "epochs": 40, "margin": 0.01, "rounds": rounds, "mean": means}
+
+
+def test_the_contest_says_how_it_ended() -> None:
+    text = pbt_digits(contest(0.95))
+    assert "| PBT, 2 members for 40 epochs | 95.0 | 95.0 | 95.00 |" in text
+    assert "| the preset, best of 2 on held-out labels | 93.0 | 93.0 | 93.00 |" in text
+    assert "| the preset, mean of 2 | 94.0 | 94.0 | 94.00 |" in text
+    assert "| the preset for 80 epochs | 90.0 | 90.0 | 90.00 |" in text
+    assert "2.00 points above the best of 2 manual runs, within the margin of 1.0." in text
+    assert "0.50 points below the best of 2 manual runs, within the margin" in pbt_digits(contest(0.925))
+    assert "1.50 points below the best of 2 manual runs, outside the margin" in pbt_digits(contest(0.915))
+
+
+def test_the_account_on_paper() -> None:
+    search = Search()
+    assert search.macs == pytest.approx(1.894e9, rel=1e-3)
+    assert search.passes(10) == 34
+    by_hand = 35 * 300 * 45_000 * (3 * 7.5 + 1) * 2 * search.macs
+    assert search.flop == pytest.approx(by_hand)
+    hours = by_hand / (15.7e12 * 0.5) / 3600
+    assert GPUS[0] == ("V100, fp32", 15.7, 0.5)
+    assert f"| V100, fp32 | 15.7 | 50 | {hours:,.0f} | {hours / 8:.0f} |" in search_cost("cifar10-search")
+
+
+@pytest.mark.parametrize("wrong", ["scalling", "pbt"])
+def test_an_unknown_measurement_is_an_error(wrong: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=f"no measurement '{wrong}'"):
+        measured(tmp_path, wrong)
+    with pytest.raises(ConfigError, match="no account"):
+        search_cost(wrong)
