@@ -26,7 +26,7 @@ from rich.console import Console
 
 from rte import run, tune
 from rte.config import RunConfig, resolve
-from rte.errors import CheckpointError
+from rte.errors import CheckpointError, UserError
 from rte.files import read_json, write_json
 from rte.report.schedules import draw
 from rte.search.plan import read_plan, read_records
@@ -126,6 +126,8 @@ def main() -> None:
             rounds.append(compete(seed, args, console))
         except Interrupted as stop:
             raise SystemExit(f"stopped by {stop}; the same command goes on from here.") from None
+        except UserError as error:
+            raise SystemExit(str(error)) from None
         if args.json:  # after each, so that the first numbers can be read early
             shape = {"population": args.population, "interval": args.interval, "search": SEARCH, "margin": MARGIN}
             write_json(args.json, {**shape, "epochs": rounds[0]["epochs"], "mean": summary(rounds), "rounds": rounds})

@@ -46,5 +46,6 @@ def test_one_panel_per_value_with_all_members_and_the_winner(tmp_path: Path) -> 
     low, high = panels[0].get_ylim()
     assert low < 0 < 1 < high
     assert panels[2].get_ylim()[0] < 3
+    assert [panel.get_xlabel() for panel in panels] == ["", "epoch", "epoch", "epoch"]  # the lowest of each column
     with Image.open(tmp_path / "schedules.png") as image:
         assert image.width > image.height > 100

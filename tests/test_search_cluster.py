@@ -142,3 +142,14 @@ def test_a_cluster_that_turns_us_away(fake: FakeRay, head: str, tmp_path: Path) 
         ray_cluster(head, dashboard=False, log=tmp_path / "log"),
     ):
         pass
+
+
+def test_a_machine_too_busy_to_start_ray(fake: FakeRay, tmp_path: Path) -> None:
+    fake.fail = Exception("The current node timed out during startup. This could happen because")
+    with (
+        pytest.raises(
+            ConfigError, match=r"cannot start Ray \(The current node timed out during startup.*\); see .*log"
+        ),
+        ray_cluster(None, dashboard=False, log=tmp_path / "log"),
+    ):
+        pass

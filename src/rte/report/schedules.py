@@ -45,8 +45,9 @@ def draw(population: Population, winner: int, path: Path) -> Figure:
         panel.set_title(TITLES.get(key, key))
         panel.set_ylim(*_limits(population.space[key]))
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
-    for panel in panels[-1]:
+    for panel in panels.flat[max(0, len(keys) - columns) : len(keys)]:  # the lowest of each column
         panel.set_xlabel("epoch")
+        panel.xaxis.set_tick_params(labelbottom=True)
     figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside lower center", frameon=False)
     figure.savefig(path, dpi=150)
     return figure
