@@ -77,30 +77,34 @@ def test_further_measures_need_no_further_training(tmp_path: Path) -> None:
     assert measured["reliability"]["ece"] == pytest.approx(run["ece"], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_killed_anywhere_it_ends_in_the_same_numbers(tmp_path: Path) -> None:
     """SIGKILL in the middle of the second run, then the same command again, against a grid that was left in peace."""
-    options = replace(DIGITS, overrides=(*SET, "train.epochs=10", "train.batch=64", "train.checkpoint_minutes=0.005"))
+    options = replace(DIGITS, overrides=(*SET, "train.epochs=6", "train.batch=64", "train.checkpoint_minutes=0.005"))
     arguments = [text for each in options.overrides for text in ("--set", each)]
     arguments += [text for each in options.only for text in ("--only", each)]
-    command = [sys.executable, "-m", "rte", "reproduce", "patrini", "--out", str(tmp_path / "killed"), *arguments]
+    command = [sys.executable, "-m", "rte", "reproduce", "patrini", "--out", "killed", *arguments]
     environment = {key: value for key, value in os.environ.items() if key != "RTE_DATA"} | {"COLUMNS": "200"}
     second = tmp_path / "killed" / jobs([find("patrini")], options)[1].folder
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen(command, env=environment, cwd=tmp_path, stdout=log, stderr=log)
     try:
         until = time.monotonic() + 300
         while not (second / "checkpoint.pt").exists():
-            assert process.poll() is None, process.communicate()[0].decode()
+            assert process.poll() is None, (tmp_path / "log").read_text()
             assert time.monotonic() < until
             time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
     finally:
-        process.kill()
+        process.send_signal(signal.SIGKILL)
         process.wait()
     assert not (second / "result.json").exists()
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "there already" in done.stdout
-    grid(tmp_path / "peace", options)
+    in_peace = ["peace" if text == "killed" else text for text in command]
+    subprocess.run(in_peace, env=environment, cwd=tmp_path, capture_output=True, timeout=300, check=True)
     assert numbers(tmp_path / "killed", options) == numbers(tmp_path / "peace", options)
     assert (tmp_path / "killed" / "results" / "patrini.json").is_file()
 
