@@ -13,7 +13,7 @@ import rte.nets
 from rte.errors import ConfigError
 from rte.nets import available, build
 
-SMALL = ["compact-4", "wrn-10-1", "resnet10"]
+SMALL = ["compact-4", "swift-8", "wrn-10-1", "resnet10"]
 ALL = ["compact", "wrn-28-6", "preact-resnet18", "resnet10", "resnet50"]
 SIZES = [(1, (1, 1)), (1, (8, 8)), (1, (28, 28)), (3, (33, 17)), (3, (32, 32)), (3, (5, 130)), (3, (224, 224))]
 
@@ -44,7 +44,7 @@ def test_logits_are_the_head_on_the_features_and_every_weight_gets_a_gradient(na
         assert torch.equal(net.head(net.features(x)), net(x))
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if name != "compact"])
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize(
     ("suffix", "size", "kernel"),
     [("", 32, 3), ("", 99, 3), ("", 100, 7), ("", 224, 7), ("-cifar", 224, 3), ("-imagenet", 32, 7)],
@@ -87,7 +87,7 @@ def test_channels_last_gives_the_same_result(name: str) -> None:
     torch.testing.assert_close(plain, other)
 
 
-@pytest.mark.parametrize("name", ["wrn-16-1", "resnet10"])
+@pytest.mark.parametrize("name", ["compact", "wrn-16-1", "resnet10"])
 def test_initial_weights_keep_the_signal(name: str) -> None:
     torch.manual_seed(0)
     net = build(name, channels=3, classes=10, size=(16, 16)).train()
