@@ -32,9 +32,9 @@ def test_no_convolution_is_narrower_than_32() -> None:
     assert min(m.out_channels for m in net.modules() if isinstance(m, nn.Conv2d)) == 32
 
 
-def test_width_zero_is_refused() -> None:
-    with pytest.raises(ConfigError, match="'compact-0' cannot be built: its width must be at least 1"):
-        build("compact-0", channels=1, classes=2, size=(8, 8))
+def test_widths_that_crash_are_refused() -> None:
+    with pytest.raises(ConfigError, match="'compact-4' cannot be built: its width must be at least 8"):
+        build("compact-4", channels=1, classes=2, size=(8, 8))
 
 
 def test_it_learns() -> None:

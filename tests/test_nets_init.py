@@ -13,7 +13,7 @@ import rte.nets
 from rte.errors import ConfigError
 from rte.nets import available, build
 
-SMALL = ["compact-4", "swift-8", "wrn-10-1", "resnet10"]
+SMALL = ["compact-8", "swift-8", "wrn-10-1", "resnet10"]
 ALL = ["compact", "wrn-28-6", "preact-resnet18", "resnet10", "resnet50"]
 SIZES = [(1, (1, 1)), (1, (8, 8)), (1, (28, 28)), (3, (33, 17)), (3, (32, 32)), (3, (5, 130)), (3, (224, 224))]
 
@@ -119,7 +119,7 @@ def test_every_name_on_offer_can_be_built() -> None:
     for name, summary in names.items():
         assert summary
         with torch.device("meta"):
-            real = name.replace("<depth>", "16").replace("<width>", "3")
+            real = name.replace("<depth>", "16").replace("<width>", "8")
             assert build(real, channels=3, classes=10, size=(32, 32)).width > 0
 
 

@@ -12,6 +12,10 @@ LARGE = 100
 """Images with a side of at least this many pixels get the ImageNet stem unless the name says otherwise."""
 
 
+NARROWEST = 8
+"""With fewer channels, torch 2.13 on CPUs overwrites memory in the backward pass (channels_last), and dies."""
+
+
 class Net(nn.Module):
     """x (B, C, H, W) -> features (B, D) -> logits (B, K). A subclass sets `head` and writes `features`."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from rte.errors import ConfigError
-from rte.nets.base import Net, PreActNet, Stage, split_name
+from rte.nets.base import NARROWEST, Net, PreActNet, Stage, split_name
 
 NAMES = ("compact", "compact-64", "compact-<width>")
 SUMMARY = "small pre-activation network for two processor cores: 0.3M parameters, 30M multiply-adds at 32x32"
@@ -22,7 +22,7 @@ def build(name: str, *, channels: int, classes: int, size: tuple[int, int], drop
     if match is None:
         return None
     width = int(match[1] or 32)
-    if width < 1:
-        raise ConfigError(f"'{name}' cannot be built: its width must be at least 1, as in compact-32.")
+    if width < NARROWEST:
+        raise ConfigError(f"'{name}' cannot be built: its width must be at least {NARROWEST}, as in compact-32.")
     stages = [Stage(2 * width, 1, 2), Stage(4 * width, 1, 2)]
     return PreActNet(width, stages, channels=channels, classes=classes, large=large, dropout=dropout)

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rte.errors import ConfigError
-from rte.nets.base import Net, conv, make_dropout, split_name
+from rte.nets.base import NARROWEST, Net, conv, make_dropout, split_name
 
 NAMES = ("swift", "swift-64", "swift-<width>")
 SUMMARY = "small network with a whitening layer for two processor cores: 0.3M parameters, 20M multiply-adds at 32x32"
@@ -106,6 +106,6 @@ def build(name: str, *, channels: int, classes: int, size: tuple[int, int], drop
     if match is None:
         return None
     width = int(match[1] or 32)
-    if width < 1:
-        raise ConfigError(f"'{name}' cannot be built: its width must be at least 1, as in swift-32.")
+    if width < NARROWEST:
+        raise ConfigError(f"'{name}' cannot be built: its width must be at least {NARROWEST}, as in swift-32.")
     return Swift(width, channels=channels, classes=classes, size=size, large=large, dropout=dropout)
