@@ -14,6 +14,7 @@ from conftest import quick
 from rte import run
 from rte.errors import ConfigError
 from rte.methods.rte import RobustTemporalEnsembling
+from rte.nets import Net
 from rte.parts.schedules import Linear
 from rte.train.distributed import World
 from rte.train.order import Slot, epoch_slots
@@ -231,7 +232,7 @@ def test_randaugment_makes_the_strong_views() -> None:
     assert not same(*made)
 
 
-class Plain(torch.nn.Module):
+class Plain(Net):
     """A network without batch norm."""
 
     def __init__(self) -> None:

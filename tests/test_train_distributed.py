@@ -25,6 +25,7 @@ from rte import registry, run
 from rte.config import RunConfig
 from rte.errors import TrainingError
 from rte.files import write_json
+from rte.nets import Net
 from rte.train import checkpoint
 from rte.train.distributed import World, meet
 from rte.train.journal import read
@@ -113,7 +114,7 @@ def test_two_ranks_hold_the_same_weights_and_tables(method: str, tmp_path: Path)
     assert [event["epoch"] for event in events] == [1, 2]
 
 
-class Plain(torch.nn.Module):
+class Plain(Net):
     """A network without batch norm."""
 
     def __init__(self) -> None:
@@ -160,7 +161,7 @@ def test_views_in_chunks_give_the_same_step_without_batch_norm(monkeypatch: pyte
 NO_NORM = """
 import torch
 import rte.nets
-class Plain(torch.nn.Module):
+class Plain(rte.nets.Net):
     def __init__(self):
         super().__init__()
         self.body = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 32), torch.nn.Tanh())
