@@ -102,8 +102,12 @@ def same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
     return a.keys() == b.keys() and all(torch.equal(a[key], b[key]) for key in a)
 
 
+# those left out take the same path as these: one network, or a student and its teacher, and no table
+LIKE_OTHERS = {"gce", "label_guessing", "augmentation_anchoring"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("method", registry.methods())
+@pytest.mark.parametrize("method", sorted(set(registry.methods()) - LIKE_OTHERS))
 def test_two_ranks_hold_the_same_weights_and_tables(method: str, tmp_path: Path) -> None:
     finish(launch(tmp_path / "run", quick(method)))
     one, two = (torch.load(tmp_path / "run" / f"rank{rank}.pt", weights_only=True) for rank in range(2))
