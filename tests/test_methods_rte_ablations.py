@@ -14,7 +14,6 @@ from conftest import quick
 from rte import run
 from rte.errors import ConfigError
 from rte.methods.rte import RobustTemporalEnsembling
-from rte.nets import Net
 from rte.parts.schedules import Linear
 from rte.train.distributed import World
 from rte.train.order import Slot, epoch_slots
@@ -232,19 +231,6 @@ def test_randaugment_makes_the_strong_views() -> None:
     assert not same(*made)
 
 
-class Plain(Net):
-    """A network without batch norm."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.body = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 32), torch.nn.Tanh())
-        self.head = torch.nn.Linear(32, 10)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        logits: torch.Tensor = self.head(self.body(x))
-        return logits
-
-
 @pytest.mark.parametrize(
     ("method", "saving"),
     [
@@ -258,7 +244,7 @@ class Plain(Net):
 def test_less_memory_gives_the_same_step_without_batch_norm(
     method: dict[str, Any], saving: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rte.nets.build", lambda *a, **k: Plain())
+    monkeypatch.setattr("rte.nets.build", lambda *a, **k: tiny.Plain())
     whole = trainer(method=method, train={"epochs": 1})
     thrifty = trainer(method={**method, **saving.get("method", {})}, train={"epochs": 1, **saving.get("train", {})})
     whole.fit()

@@ -19,13 +19,13 @@ import numpy as np
 import pytest
 import torch
 from conftest import quick
+from tiny import Plain
 from torch.distributed import HashStore
 
 from rte import registry, run
 from rte.config import RunConfig
 from rte.errors import TrainingError
 from rte.files import write_json
-from rte.nets import Net
 from rte.train import checkpoint
 from rte.train.distributed import World, meet
 from rte.train.journal import read
@@ -116,19 +116,6 @@ def test_two_ranks_hold_the_same_weights_and_tables(method: str, tmp_path: Path)
     assert same(saved["method"], one)
     events = read(tmp_path / "run" / "journal.jsonl", "epoch")
     assert [event["epoch"] for event in events] == [1, 2]
-
-
-class Plain(Net):
-    """A network without batch norm."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.body = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 32), torch.nn.Tanh())
-        self.head = torch.nn.Linear(32, 10)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        logits: torch.Tensor = self.head(self.body(x))
-        return logits
 
 
 @pytest.mark.parametrize("method", ["ce", "rte", "elr"])

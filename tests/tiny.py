@@ -10,11 +10,25 @@ import torch
 from torch import Tensor, nn
 
 from rte.methods.base import Method, Predict, Progress, Sweep, Task, Update
+from rte.nets import Net
 from rte.views.batch import Batch, Plan
 
 K, SHAPE = 4, (2, 3, 3)
 N = 12
 Y = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3, 3, 2, 1, 0])
+
+
+class Plain(Net):
+    """A network for digits without batch norm."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), nn.Tanh())
+        self.head = nn.Linear(32, 10)
+
+    def features(self, x: Tensor) -> Tensor:
+        features: Tensor = self.body(x)
+        return features
 
 
 class Table(nn.Module):

@@ -96,7 +96,8 @@ class Swift(Net):
         self.stem.fit(x)
 
     def features(self, x: Tensor) -> Tensor:
-        return self.blocks(F.gelu(self.stem(x))).amax((2, 3))  # type: ignore[no-any-return]
+        maps: Tensor = self.blocks(F.gelu(self.stem(x)))
+        return maps.amax((2, 3))
 
 
 def build(name: str, *, channels: int, classes: int, size: tuple[int, int], dropout: float) -> Net | None:
