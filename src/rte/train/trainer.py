@@ -104,8 +104,9 @@ class Trainer:
 
     @property
     def finished(self) -> bool:
-        """Whether all epochs, or all steps if those are fewer, are done."""
-        return self.epoch >= self.cfg.epochs or (self.cfg.steps is not None and self.step >= self.cfg.steps)
+        """Whether all epochs, or all steps if those are fewer, are done, and the last epoch is closed."""
+        no_step_left = self.cfg.steps is not None and self.step >= self.cfg.steps
+        return self.epoch >= self.cfg.epochs or (no_step_left and self.done == 0)
 
     def steps(self) -> Iterator[None]:
         """The steps of the current epoch that are still to be done."""
