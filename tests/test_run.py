@@ -81,6 +81,27 @@ def test_a_batch_larger_than_the_set_makes_no_folder(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+def test_a_share_of_the_examples_is_as_noisy_and_as_balanced_as_all() -> None:
+    config = quick("ce", train={"examples": 600, "holdout": 0.25})
+    prepared = run.prepare(config, run.load_dataset(config, None))
+    train, held, y = prepared.train_rows, prepared.val_rows, prepared.dataset.train.y
+    assert (len(train), len(held), prepared.task.n) == (450, 150, 450)
+    assert len(np.unique(np.concatenate([train, held]))) == 600
+    share = np.bincount(y[np.concatenate([train, held])], minlength=10) / np.bincount(y, minlength=10)
+    np.testing.assert_allclose(share, 600 / len(y), atol=0.01)
+    assert (y != prepared.dataset.y_true)[train].mean() == pytest.approx(0.4, abs=0.05)
+    other = run.prepare(quick("ce", train={"examples": 600}, seed=1), run.load_dataset(config, None))
+    assert len(np.intersect1d(other.train_rows, np.concatenate([train, held]))) < 400
+    everything = run.prepare(quick("ce", train={"examples": len(y)}), run.load_dataset(config, None))
+    np.testing.assert_array_equal(everything.train_rows, np.arange(len(y)))
+
+
+def test_more_examples_than_there_are(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"train\.examples = 5000 exceeds the training set of 1297 images"):
+        run.start(quick("ce", train={"examples": 5000}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_resume_refuses_what_does_not_belong_together(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="no run folder"):
         run.resume(tmp_path)

@@ -85,12 +85,9 @@ def load_dataset(config: RunConfig, data_dir: Path | None) -> Dataset:
 
 
 def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
-    """Inject the noise, keep the held-out part aside, take the channel statistics."""
+    """Inject the noise, draw the examples, keep the held-out part aside, take the channel statistics."""
     dataset, manifest = corrupt(dataset, config.noise, config.seed)
-    rows = np.arange(len(dataset.train), dtype=np.int64)
-    train_rows, val_rows = rows, rows[:0]
-    if config.train.holdout:
-        train_rows, val_rows = holdout(dataset.train.y, config.train.holdout, config.seed)
+    train_rows, val_rows = _rows(dataset.train.y, config)
     if config.train.batch > len(train_rows):
         raise ConfigError(
             f"train.batch = {config.train.batch} is larger than the training set of {len(train_rows)} images; "
@@ -105,6 +102,22 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     mean, std = channel_statistics(images)
     task = Task(dataset.classes, images.channels, size, mean, std, len(train_rows))
     return Prepared(config, dataset, manifest, task, train_rows, val_rows)
+
+
+def _rows(y: NDArray[np.int64], config: RunConfig) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows to train on and rows held out, of all or of `train.examples` rows."""
+    rows = np.arange(len(y), dtype=np.int64)
+    if (wanted := config.train.examples) is not None:
+        if wanted > len(y):
+            raise ConfigError(
+                f"train.examples = {wanted} exceeds the training set of {len(y)} images; set it lower or leave it out."
+            )
+        if wanted < len(y):
+            rows = holdout(y, wanted / len(y), fold(config.seed, "examples"))[1]
+    if not config.train.holdout:
+        return rows, rows[:0]
+    train, held = holdout(y[rows], config.train.holdout, config.seed)
+    return rows[train], rows[held]
 
 
 def build_method(

@@ -97,6 +97,7 @@ def measuring(config: RunConfig, name: str) -> float:
 def _prepared(config: RunConfig) -> tuple[int, Method, float]:
     """Training examples, the method without memory for its weights, and FLOPs of a forward pass of an image."""
     n, _, side, channels, classes = SHAPES[config.data_name]
+    n = min(n, config.train.examples or n)
     size = (config.views.size or side,) * 2
     task = Task(tuple(map(str, range(classes))), channels, size, (0.5,) * channels, (0.5,) * channels, n)
     with torch.device("meta"):

@@ -21,6 +21,8 @@ from rte.reproduce.define import Cell, Size, Table
 
 POPULATION, INTERVAL = 35, 2
 """The paper's search."""
+SMALL = "study"
+"""The preset of all cells at laptop size."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def key(config: RunConfig) -> str:
 
 def configure(table: Table, cell: Cell, options: Options, seed: int) -> RunConfig:
     """The settings of a cell: the size's preset, the cell, what the size changes, the command line."""
-    preset = options.preset or (cell.data if options.size == "paper" else "laptop")
+    preset = options.preset or (cell.data if options.size == "paper" else SMALL)
     settings = merge({"data": {"name": cell.data}}, cell.settings) if options.size == "laptop" else cell.settings
     settings = merge(settings, _inherited(preset, cell))
     if options.size == "laptop":

@@ -9,7 +9,7 @@ from typing import Any
 from rte.files import read_json, write_json
 from rte.reproduce.define import Cell, Table
 from rte.reproduce.measure import taken
-from rte.reproduce.plan import Job, Options, check_same, job_of
+from rte.reproduce.plan import SMALL, Job, Options, check_same, job_of
 from rte.reproduce.runner import state
 
 Tree = dict[str, Any]
@@ -25,7 +25,7 @@ def summarise(table: Table, options: Options, out: Path) -> Tree:
         "title": table.title,
         "source": table.source,
         "size": options.size,
-        "preset": options.preset or ("the paper's" if options.size == "paper" else "laptop"),
+        "preset": options.preset or ("the paper's" if options.size == "paper" else SMALL),
         "set": list(options.overrides),
         "differs": table.laptop if options.size == "laptop" else {},
         "seeds": list(range(options.seeds)),
