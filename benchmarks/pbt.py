@@ -22,12 +22,13 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from common import trained
 from rich.console import Console
 
-from rte import run, tune
+from rte import tune
 from rte.config import RunConfig, resolve
 from rte.errors import CheckpointError, UserError
-from rte.files import read_json, write_json
+from rte.files import write_json
 from rte.report.schedules import draw
 from rte.search.plan import read_plan, read_records
 from rte.train.trainer import Interrupted
@@ -57,18 +58,6 @@ def settings(noise: int, seed: int, epochs: int | None) -> RunConfig:
     return resolve("digits", options)
 
 
-def trained(config: RunConfig, folder: Path) -> dict[str, Any]:
-    """The numbers of a run: done before, gone on with, or new."""
-    if not folder.exists():
-        result = run.start(config, folder)
-    else:
-        if run.read_config(folder).digest != config.digest:
-            raise CheckpointError(f"{folder} holds a run with other settings; choose another --out.")
-        done = folder / "result.json"
-        result = read_json(done) if done.exists() else run.resume(folder)
-    return numbers(result)
-
-
 def searched(config: RunConfig, folder: Path, population: int, interval: int, console: Console) -> dict[str, Any]:
     """The numbers of a search's winner: done before, gone on with, or new."""
     plan = tune.plan(config, {"population": population, "interval": interval}, SEARCH, None)
@@ -92,9 +81,9 @@ def compete(seed: int, args: argparse.Namespace, console: Console) -> dict[str, 
     pbt = searched(config, base / "pbt", n, args.interval, console)
     manual = []
     for own in range(seed * n, seed * n + n):
-        manual.append(trained(settings(seed, own, args.epochs), base / f"manual-{own}"))
+        manual.append(numbers(trained(base / f"manual-{own}", settings(seed, own, args.epochs))))
         console.print(f"manual, seed {own}: {100 * manual[-1]['test']:.1f} %")
-    long = trained(settings(seed, seed, n * config.train.epochs), base / "long")
+    long = numbers(trained(base / "long", settings(seed, seed, n * config.train.epochs)))
     return {"noise": seed, "epochs": config.train.epochs, "pbt": pbt, "manual": manual, "long": long}
 
 

@@ -14,39 +14,15 @@ from __future__ import annotations
 import argparse
 import math
 from pathlib import Path
-from statistics import mean, median
+from statistics import mean
 from typing import Any
 
-from rte import run
-from rte.budget import measure
+from common import step_costs, trained
+
 from rte.config import RunConfig, merge, resolve
-from rte.errors import CheckpointError
 from rte.files import read_json, write_json
 
 METHODS = ("rte", "ce", "gce")
-
-
-def trained(folder: Path, config: RunConfig, data_dir: Path | None) -> dict[str, Any]:
-    """The result of a run: read if it is there, continued if it was begun, else made."""
-    if (folder / "result.json").exists():
-        result: dict[str, Any] = read_json(folder / "result.json")
-        return result
-    print(f"{folder} ...", flush=True)
-    try:
-        return run.start(config, folder, data_dir=data_dir)
-    except CheckpointError:
-        return run.resume(folder, data_dir=data_dir)
-
-
-def step_costs(configs: dict[str, RunConfig], data_dir: Path | None, rounds: int = 3) -> dict[str, float]:
-    """Median seconds of a step of each run, averaged over its schedule, measured in turns."""
-    times: dict[str, list[float]] = {name: [] for name in configs}
-    prepared = {name: run.prepare(config, run.load_dataset(config, data_dir)) for name, config in configs.items()}
-    for _ in range(rounds):
-        for name, one in prepared.items():
-            trainer, _ = run.make_trainer(one, save=lambda name, state: None)
-            times[name].append(measure(trainer).step)
-    return {name: median(values) for name, values in times.items()}
 
 
 def row(name: str, results: list[dict[str, Any]]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 
 from rte.errors import ConfigError
 from rte.files import write_json
-from rte.report.measured import GPUS, Search, measured, pbt_digits, refresh, search_cost
+from rte.report.measured import GPUS, Search, frontier, measured, pbt_digits, refresh, search_cost, step
 
 ROOT = Path(__file__).parents[1]
 
@@ -86,3 +86,20 @@ def test_an_unknown_measurement_is_an_error(wrong: str, tmp_path: Path) -> None:
         measured(tmp_path, wrong)
     with pytest.raises(ConfigError, match="no account"):
         search_cost(wrong)
+
+
+def test_a_frontier_has_a_table_for_each_noise_and_marks_the_best() -> None:
+    def row(noise: str, method: str, minutes: float, mean: float, spread: float | None) -> dict[str, Any]:
+        return {"noise": noise, "method": method, "minutes": minutes, "mean": mean, "spread": spread}
+
+    rows = [row("symmetric:0.4", "rte", 5.0, 82.04, 0.31), row("symmetric:0.4", "gce", 5.0, 81.0, None)]
+    text = frontier({"rows": [*rows, row("symmetric:0.8", "gce", 10.0, 40.0, 2.0)]})
+    assert "| symmetric:0.4, test accuracy % | 5 minutes | 10 minutes |" in text
+    assert "| rte | **82.0** ± 0.3 | – |" in text
+    assert "| gce | 81.0 | – |" in text
+    assert "| gce | – | **40.0** ± 2.0 |" in text
+
+
+def test_the_floor_of_a_step() -> None:
+    row = {"net": "compact", "views": 2, "batch": 128, "ratio": 1.0789, "quartiles": [1.05, 1.11], "step_seconds": 0.6}
+    assert "| compact | 2 | 128 | 1.08 | 1.05 to 1.11 | 0.60 |" in step({"rows": [row]})

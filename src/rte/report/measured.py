@@ -76,7 +76,55 @@ def pbt_digits(found: Tree) -> str:
     )
 
 
-MEASURED: Mapping[str, Callable[[Tree], str]] = {"scaling": scaling, "pbt-digits": pbt_digits}
+def step(found: Tree) -> str:
+    """A step of RTE against the bare networks."""
+    rows = [
+        (
+            row["net"],
+            f"{row['views']}",
+            f"{row['batch']}",
+            f"{row['ratio']:.2f}",
+            "{:.2f} to {:.2f}".format(*row["quartiles"]),
+            f"{row['step_seconds']:.2f}",
+        )
+        for row in found["rows"]
+    ]
+    return table(("network", "N*", "batch", "step / floor", "middle half of the rounds", "seconds per step"), rows)
+
+
+def frontier(found: Tree) -> str:
+    """Test accuracy of every method after the same time, by noise."""
+    minutes = sorted({row["minutes"] for row in found["rows"]})
+    parts = []
+    for noise in dict.fromkeys(row["noise"] for row in found["rows"]):
+        own = [row for row in found["rows"] if row["noise"] == noise]
+        cells = {(row["method"], row["minutes"]): row for row in own}
+        best = {m: max(row["mean"] for row in own if row["minutes"] == m) for m in minutes if _any(own, m)}
+        rows = [
+            (method, *(_entry(cells.get((method, m)), best.get(m)) for m in minutes))
+            for method in dict.fromkeys(row["method"] for row in own)
+        ]
+        parts.append(table((f"{noise}, test accuracy %", *(f"{m:g} minutes" for m in minutes)), rows))
+    return "\n".join(parts)
+
+
+def _any(rows: Sequence[Tree], minutes: float) -> bool:
+    return any(row["minutes"] == minutes for row in rows)
+
+
+def _entry(row: Tree | None, best: float | None) -> str:
+    if row is None:
+        return "–"
+    text = f"**{row['mean']:.1f}**" if row["mean"] == best else f"{row['mean']:.1f}"
+    return text if row["spread"] is None else f"{text} ± {row['spread']:.1f}"
+
+
+MEASURED: Mapping[str, Callable[[Tree], str]] = {
+    "scaling": scaling,
+    "pbt-digits": pbt_digits,
+    "step": step,
+    "frontier": frontier,
+}
 
 
 def measured(results: Path, name: str) -> str:

@@ -1,0 +1,137 @@
+"""Accuracy against minutes on CIFAR-10 with noisy labels: every method with the same network, fitted to the same time.
+
+    python benchmarks/frontier.py --data-dir DIR --json results/frontier.json --figure docs/images/frontier.png
+    python -m rte.report.measured docs                          # puts the numbers on the page
+
+First the cost of a step of each method is measured on an idle machine, by turns, and kept in OUT/costs.json. A budget
+is then a number of steps, to which each method's schedules are fitted, so that the runs may share the machine:
+with OMP_NUM_THREADS=1, call the command twice with --part 1/2 and 2/2. The settings are the preset's for each method;
+none was chosen by looking at the test set. Runs are kept in OUT and skipped when they are done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from common import step_costs, trained
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from rte.config import RunConfig, merge, parse_override, resolve
+from rte.errors import UserError
+from rte.files import read_json, write_json
+from rte.noise.config import parse_noise
+from rte.train.trainer import Interrupted
+
+METHODS = "rte,gce,ce,elr"
+NOISES = "symmetric:0.4,symmetric:0.8"
+TRAINING = 50_000
+
+
+def settings(args: argparse.Namespace, method: str, noise: str, seed: int = 0, **train: int) -> RunConfig:
+    """The preset for one method under one noise; `--set` counts for all."""
+    tree: dict[str, Any] = {"data": {"name": "cifar10"}, "noise": parse_noise(noise), "seed": seed}
+    tree = merge(tree, {"method": {"name": method}, "train": {**train, "evaluate_every": 1000}})
+    for text in args.set:
+        tree = merge(tree, parse_override(text))
+    return resolve(args.preset, tree)
+
+
+def contests(args: argparse.Namespace, costs: dict[str, float]) -> list[dict[str, Any]]:
+    """Every run: seed by seed, short ones first."""
+    found = []
+    for seed in range(args.seeds):
+        for minutes in args.budgets:
+            for noise in args.noises:
+                for method in args.methods:
+                    steps = int(60 * minutes / costs[method])
+                    epochs = math.ceil(steps / (TRAINING // settings(args, method, noise).train.batch))
+                    folder = args.out / f"{noise.replace(':', '-')}-{minutes:g}m-{method}-s{seed}".replace("/", "-")
+                    config = settings(args, method, noise, seed, steps=steps, epochs=epochs)
+                    entry = {"noise": noise, "minutes": minutes, "method": method, "seed": seed, "steps": steps}
+                    found.append({**entry, "config": config, "folder": folder})
+    return found
+
+
+def summary(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row for each method, noise and time, from the runs that are done."""
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for one in found:
+        done = one["folder"] / "result.json"
+        if not done.exists():
+            continue
+        head = {name: one[name] for name in ("noise", "minutes", "method", "steps")}
+        row = rows.setdefault(tuple(head.values()), {**head, "seeds": [], "last": [], "memorised": []})
+        result = read_json(done)
+        row["seeds"].append(one["seed"])
+        row["last"].append(round(100 * result["test"]["last"], 2))
+        row["memorised"].append(round(100 * result["memorisation"]["memorised"], 2))
+    for row in rows.values():
+        row["mean"] = round(mean(row["last"]), 2)
+        row["spread"] = round(stdev(row["last"]), 2) if len(row["last"]) > 1 else None
+    return list(rows.values())
+
+
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """A panel for each noise, a line for each method."""
+    noises = list(dict.fromkeys(row["noise"] for row in rows))
+    figure = Figure(figsize=(4.6 * len(noises), 3.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    for panel, noise in zip(figure.subplots(1, len(noises), squeeze=False)[0], noises, strict=True):
+        for method in dict.fromkeys(row["method"] for row in rows):
+            own = [row for row in rows if (row["noise"], row["method"]) == (noise, method)]
+            spread = [row["spread"] or 0.0 for row in own]
+            minutes, means = [row["minutes"] for row in own], [row["mean"] for row in own]
+            panel.errorbar(minutes, means, yerr=spread, marker="o", capsize=3, label=method)
+        panel.set(title=noise, xlabel="minutes on two cores", ylabel="test accuracy %", xscale="log")
+        panel.set_xticks(
+            sorted({row["minutes"] for row in rows}), [f"{m:g}" for m in sorted({r["minutes"] for r in rows})]
+        )
+        panel.minorticks_off()
+        panel.legend(frameon=False)
+    figure.savefig(path, dpi=130, metadata={"Software": None})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-dir", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("runs/frontier"), help="where the runs are kept")
+    parser.add_argument("--preset", default="laptop")
+    parser.add_argument("--methods", type=lambda text: text.split(","), default=METHODS.split(","))
+    parser.add_argument("--noises", type=lambda text: text.split(","), default=NOISES.split(","))
+    parser.add_argument("--budgets", type=lambda text: [float(m) for m in text.split(",")], default=[5.0, 10.0, 30.0])
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--part", default="1/1", help="i/n: every n-th run from the i-th on")
+    parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--figure", type=Path)
+    args = parser.parse_args()
+    try:
+        args.out.mkdir(parents=True, exist_ok=True)
+        kept = args.out / "costs.json"
+        if not kept.exists():
+            kinds = {method: settings(args, method, args.noises[0]) for method in args.methods}
+            write_json(kept, step_costs(kinds, args.data_dir))
+        costs = read_json(kept)
+        found = contests(args, costs)
+        first, parts = (int(number) for number in args.part.split("/"))
+        for one in found[first - 1 :: parts]:
+            accuracy = 100 * trained(one["folder"], one["config"], args.data_dir)["test"]["last"]
+            print(f"{one['folder'].name}: {accuracy:.2f} % after {one['steps']} steps", flush=True)
+    except Interrupted as stop:
+        raise SystemExit(f"stopped by {stop}; the same command goes on from here.") from None
+    except UserError as error:
+        raise SystemExit(str(error)) from None
+    rows = summary(found)
+    if args.json:
+        write_json(args.json, {"preset": args.preset, "step_seconds": costs, "rows": rows})
+    if args.figure:
+        draw(rows, args.figure)
+
+
+if __name__ == "__main__":
+    main()
