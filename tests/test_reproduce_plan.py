@@ -25,6 +25,13 @@ def test_tables_share_runs_and_what_is_measured_on_them() -> None:
     assert len(jobs(tables, replace(LAPTOP, seeds=3))) == 36
 
 
+def test_a_run_is_called_after_the_noise_it_has() -> None:
+    assert {job.config.noise.ratio for job in jobs([find("ablations")], LAPTOP)} == {0.6}
+    assert all("60 %" in job.title for job in jobs([find("ablations")], LAPTOP))
+    assert all("80 %" in job.title for job in jobs([find("ablations")], replace(LAPTOP, size="paper")))
+    assert next(job.title for job in jobs([find("human")], LAPTOP)) == "CE CIFAR-10N worst s0"
+
+
 def test_seeds_come_one_after_another() -> None:
     found = jobs([find("main")], replace(LAPTOP, seeds=2))
     assert [job.config.seed for job in found] == [0] * 12 + [1] * 12

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -117,7 +118,10 @@ def job_of(table: Table, cell: Cell, options: Options, seed: int) -> Job:
         for measure in (*table.measured(options.size), *table.figures)
         if measure in ("mce", "reliability", "losses")
     }
-    return Job(config, f"{cell.row} {cell.column} s{seed}", kind, frozenset(measures))
+    column = cell.column
+    if re.fullmatch(r"[\d.]+ %", column) and config.noise.ratio:  # the size or --set may have changed it
+        column = f"{100 * config.noise.ratio:g} %"
+    return Job(config, f"{cell.row} {column} s{seed}", kind, frozenset(measures))
 
 
 def part(jobs: Sequence[Job], text: str | None) -> list[Job]:
