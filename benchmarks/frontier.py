@@ -49,7 +49,8 @@ def contests(args: argparse.Namespace, costs: dict[str, float]) -> list[dict[str
             for noise in args.noises:
                 for method in args.methods:
                     steps = int(60 * minutes / costs[method])
-                    epochs = math.ceil(steps / (TRAINING // settings(args, method, noise).train.batch))
+                    train = settings(args, method, noise).train
+                    epochs = math.ceil(steps / ((train.examples or TRAINING) // train.batch))
                     folder = args.out / f"{noise.replace(':', '-')}-{minutes:g}m-{method}-s{seed}".replace("/", "-")
                     config = settings(args, method, noise, seed, steps=steps, epochs=epochs)
                     entry = {"noise": noise, "minutes": minutes, "method": method, "seed": seed, "steps": steps}
