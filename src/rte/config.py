@@ -51,7 +51,7 @@ class TrainConfig(Settings):
     accumulate: int = setting(1, "pieces a batch is computed in, one after another, to save memory", ge=1)
     clip: float | None = setting(None, "largest norm of the gradient", gt=0.0)
     examples: int | None = setting(
-        None, "train on this many of the examples, drawn at random, the same share of every given label", ge=2
+        None, "train on at most so many examples, drawn at random, the same share of every given label", ge=2
     )
     holdout: float = setting(0.0, "share of the noisily labelled training set kept aside for selection", ge=0.0, lt=1.0)
     device: str = setting("auto", "auto, cpu, cuda, cuda:1, mps")

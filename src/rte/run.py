@@ -107,13 +107,8 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
 def _rows(y: NDArray[np.int64], config: RunConfig) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows to train on and rows held out, of all or of `train.examples` rows."""
     rows = np.arange(len(y), dtype=np.int64)
-    if (wanted := config.train.examples) is not None:
-        if wanted > len(y):
-            raise ConfigError(
-                f"train.examples = {wanted} exceeds the training set of {len(y)} images; set it lower or leave it out."
-            )
-        if wanted < len(y):
-            rows = holdout(y, wanted / len(y), fold(config.seed, "examples"))[1]
+    if (most := config.train.examples) is not None and most < len(y):
+        rows = holdout(y, most / len(y), fold(config.seed, "examples"))[1]
     if not config.train.holdout:
         return rows, rows[:0]
     train, held = holdout(y[rows], config.train.holdout, config.seed)

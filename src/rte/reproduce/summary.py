@@ -137,7 +137,7 @@ def _made_with(folders: list[Path]) -> list[Tree]:
 
 
 def pairs(table: Table, cells: list[Tree]) -> list[Tree]:
-    """Pairs of cells within a column (or row), and whether the paper has them in the other order.
+    """Pairs of cells within a column (or row): how far apart ours are, and whether the paper's are the other way round.
 
     A failed run is below all others. Pairs that are equal in the paper say nothing.
     """
@@ -151,9 +151,10 @@ def pairs(table: Table, cells: list[Tree]) -> list[Tree]:
                 theirs, ours = [_paper(c, measure) for c in (a, b)], [_ours(c, measure) for c in (a, b)]
                 if None in theirs or None in ours or theirs[0] == theirs[1]:
                     continue
-                turned = (theirs[0] - theirs[1]) * (ours[0] - ours[1]) < 0  # type: ignore[operator]
+                apart = ours[0] - ours[1]  # type: ignore[operator]
+                turned = (theirs[0] - theirs[1]) * apart < 0  # type: ignore[operator]
                 pair = {"measure": measure, "within": a[along], "pair": [a[across], b[across]], "reversed": turned}
-                found.append(pair)
+                found.append({**pair, "apart": round(min(abs(apart), 100.0), 2)})
     return found
 
 
