@@ -50,7 +50,7 @@ def losses(panel: Any, run: Tree) -> None:
                 [100 * n / total for n in counts], edges, fill=True, alpha=0.5, color=colour, label=f"{name} labels"
             )
     panel.set_yscale("log")
-    panel.set_xlabel("loss against the given label")
+    panel.set_xlabel("loss against the given label (last bar: and above)")
     panel.set_ylabel("% of these labels")
     panel.legend(frameon=False)
 
