@@ -25,6 +25,7 @@ from rte.config import RunConfig, merge, parse_override, resolve
 from rte.errors import UserError
 from rte.files import read_json, write_json
 from rte.noise.config import parse_noise
+from rte.reproduce.plan import part
 from rte.train.trainer import Interrupted
 
 METHODS = "rte,gce,ce,elr"
@@ -80,6 +81,7 @@ def summary(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
     """A panel for each noise, a line for each method."""
     noises = list(dict.fromkeys(row["noise"] for row in rows))
+    ticks = sorted({row["minutes"] for row in rows})
     figure = Figure(figsize=(4.6 * len(noises), 3.6), layout="constrained")
     FigureCanvasAgg(figure)
     for panel, noise in zip(figure.subplots(1, len(noises), squeeze=False)[0], noises, strict=True):
@@ -89,9 +91,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
             minutes, means = [row["minutes"] for row in own], [row["mean"] for row in own]
             panel.errorbar(minutes, means, yerr=spread, marker="o", capsize=3, label=method)
         panel.set(title=noise, xlabel="minutes on two cores", ylabel="test accuracy %", xscale="log")
-        panel.set_xticks(
-            sorted({row["minutes"] for row in rows}), [f"{m:g}" for m in sorted({r["minutes"] for r in rows})]
-        )
+        panel.set_xticks(ticks, [f"{m:g}" for m in ticks])
         panel.minorticks_off()
         panel.legend(frameon=False)
     figure.savefig(path, dpi=130, metadata={"Software": None})
@@ -106,7 +106,7 @@ def main() -> None:
     parser.add_argument("--noises", type=lambda text: text.split(","), default=NOISES.split(","))
     parser.add_argument("--budgets", type=lambda text: [float(m) for m in text.split(",")], default=[5.0, 10.0, 30.0])
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--part", default="1/1", help="i/n: every n-th run from the i-th on")
+    parser.add_argument("--part", help="i/n: every n-th run from the i-th on")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--figure", type=Path)
@@ -119,8 +119,7 @@ def main() -> None:
             write_json(kept, step_costs(kinds, args.data_dir))
         costs = read_json(kept)
         found = contests(args, costs)
-        first, parts = (int(number) for number in args.part.split("/"))
-        for one in found[first - 1 :: parts]:
+        for one in part(found, args.part):
             accuracy = 100 * trained(one["folder"], one["config"], args.data_dir)["test"]["last"]
             print(f"{one['folder'].name}: {accuracy:.2f} % after {one['steps']} steps", flush=True)
     except Interrupted as stop:

@@ -99,17 +99,13 @@ def frontier(found: Tree) -> str:
     for noise in dict.fromkeys(row["noise"] for row in found["rows"]):
         own = [row for row in found["rows"] if row["noise"] == noise]
         cells = {(row["method"], row["minutes"]): row for row in own}
-        best = {m: max(row["mean"] for row in own if row["minutes"] == m) for m in minutes if _any(own, m)}
+        best = {m: max((row["mean"] for row in own if row["minutes"] == m), default=None) for m in minutes}
         rows = [
-            (method, *(_entry(cells.get((method, m)), best.get(m)) for m in minutes))
+            (method, *(_entry(cells.get((method, m)), best[m]) for m in minutes))
             for method in dict.fromkeys(row["method"] for row in own)
         ]
         parts.append(table((f"{noise}, test accuracy %", *(f"{m:g} minutes" for m in minutes)), rows))
     return "\n".join(parts)
-
-
-def _any(rows: Sequence[Tree], minutes: float) -> bool:
-    return any(row["minutes"] == minutes for row in rows)
 
 
 def _entry(row: Tree | None, best: float | None) -> str:

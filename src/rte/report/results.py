@@ -237,7 +237,8 @@ CLOSE = 2.0
 def _ordering(tree: Tree) -> str:
     turned = tree["reversed"]
     if not turned:
-        return f"Ordering: as in the paper in all {tree['compared']} pairs that can be compared."
+        count = "the one pair" if tree["compared"] == 1 else f"all {tree['compared']} pairs"
+        return f"Ordering: as in the paper in {count} that can be compared."
     single = len(tree["seeds"]) == 1
     clear = [entry for entry in turned if entry["apart"] >= CLOSE] if single else turned
     several = len({entry["within"] for entry in turned}) > 1
@@ -251,7 +252,7 @@ def _ordering(tree: Tree) -> str:
         said.append(f": {'; '.join(pairs)}")
     if close := len(turned) - len(clear):
         said.append(
-            f". {'The other ' if pairs else 'All '}{close} lie within {CLOSE:g} points of each other here, "
+            f". {'A further' if pairs else 'All'} {close} differ by less than {CLOSE:g} points here, "
             "which with one seed may be chance"
         )
     return f"{''.join(said)}."

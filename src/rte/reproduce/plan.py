@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rte import registry
 from rte.config import RunConfig, merge, parse_override, read_preset, resolve
@@ -20,6 +20,7 @@ from rte.errors import CheckpointError, ConfigError
 from rte.files import read_json
 from rte.reproduce.define import Cell, Size, Table
 
+T = TypeVar("T")
 POPULATION, INTERVAL = 35, 2
 """The paper's search."""
 SMALL = "study"
@@ -124,14 +125,14 @@ def job_of(table: Table, cell: Cell, options: Options, seed: int) -> Job:
     return Job(config, f"{cell.row} {column} s{seed}", kind, frozenset(measures))
 
 
-def part(jobs: Sequence[Job], text: str | None) -> list[Job]:
-    """Part i of n, "i/n", of the jobs: every n-th, from the i-th on."""
+def part(all_: Sequence[T], text: str | None) -> list[T]:
+    """Part i of n, "i/n", of jobs: every n-th, from the i-th on."""
     if text is None:
-        return list(jobs)
+        return list(all_)
     left, _, right = text.partition("/")
     if not (left.isdecimal() and right.isdecimal() and 1 <= int(left) <= int(right)):
         raise ConfigError(f"--part {text}: write it as i/n with i from 1 to n, such as 2/8.")
-    return list(jobs[int(left) - 1 :: int(right)])
+    return list(all_[int(left) - 1 :: int(right)])
 
 
 def anchored(config: RunConfig, data_dir: Path | None) -> RunConfig:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -148,14 +149,19 @@ def pairs(table: Table, cells: list[Tree]) -> list[Tree]:
             for b in cells[i + 1 :]:
                 if a[along] != b[along]:
                     continue
-                theirs, ours = [_paper(c, measure) for c in (a, b)], [_ours(c, measure) for c in (a, b)]
-                if None in theirs or None in ours or theirs[0] == theirs[1]:
+                theirs, ours = _apart(_paper, a, b, measure), _apart(_ours, a, b, measure)
+                if ours is None or not theirs:
                     continue
-                apart = ours[0] - ours[1]  # type: ignore[operator]
-                turned = (theirs[0] - theirs[1]) * apart < 0  # type: ignore[operator]
+                turned = theirs * ours < 0
                 pair = {"measure": measure, "within": a[along], "pair": [a[across], b[across]], "reversed": turned}
-                found.append({**pair, "apart": round(min(abs(apart), 100.0), 2)})
+                found.append({**pair, "apart": round(min(abs(ours), 100.0), 2)})
     return found
+
+
+def _apart(value: Callable[[Tree, str], float | None], a: Tree, b: Tree, measure: str) -> float | None:
+    """How much higher a is than b, if both are known."""
+    first, second = value(a, measure), value(b, measure)
+    return None if first is None or second is None else first - second
 
 
 LOWEST = -1e9
