@@ -29,13 +29,19 @@ from rte.reproduce.plan import part
 from rte.train.trainer import Interrupted
 
 METHODS = "rte,gce,ce,elr"
-NOISES = "symmetric:0.4,symmetric:0.8"
+WORST = "labels:CIFAR-10_human.pt:worse_label"
+NOISES = f"symmetric:0.4,symmetric:0.8,{WORST}"
+TITLES = {"symmetric:0.4": "40 % symmetric", "symmetric:0.8": "80 % symmetric", WORST: "CIFAR-10N worst"}
 TRAINING = 50_000
+PLAIN = str.maketrans(":/", "--")
 
 
 def settings(args: argparse.Namespace, method: str, noise: str, seed: int = 0, **train: int) -> RunConfig:
-    """The preset for one method under one noise; `--set` counts for all."""
-    tree: dict[str, Any] = {"data": {"name": "cifar10"}, "noise": parse_noise(noise), "seed": seed}
+    """The preset for one method under one noise, whose file is in the data folder; `--set` counts for all."""
+    fields = parse_noise(noise)
+    if fields.get("file") and args.data_dir:
+        fields["file"] = str(args.data_dir / fields["file"])
+    tree: dict[str, Any] = {"data": {"name": "cifar10"}, "noise": fields, "seed": seed}
     tree = merge(tree, {"method": {"name": method}, "train": {**train, "evaluate_every": 1000}})
     for text in args.set:
         tree = merge(tree, parse_override(text))
@@ -52,9 +58,15 @@ def contests(args: argparse.Namespace, costs: dict[str, float]) -> list[dict[str
                     steps = int(60 * minutes / costs[method])
                     train = settings(args, method, noise).train
                     epochs = math.ceil(steps / ((train.examples or TRAINING) // train.batch))
-                    folder = args.out / f"{noise.replace(':', '-')}-{minutes:g}m-{method}-s{seed}".replace("/", "-")
+                    folder = args.out / f"{noise}-{minutes:g}m-{method}-s{seed}".translate(PLAIN)
                     config = settings(args, method, noise, seed, steps=steps, epochs=epochs)
-                    entry = {"noise": noise, "minutes": minutes, "method": method, "seed": seed, "steps": steps}
+                    entry = {
+                        "noise": TITLES.get(noise, noise),
+                        "minutes": minutes,
+                        "method": method,
+                        "seed": seed,
+                        "steps": steps,
+                    }
                     found.append({**entry, "config": config, "folder": folder})
     return found
 

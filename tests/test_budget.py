@@ -71,6 +71,20 @@ def test_each_number_of_views_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert speed.evaluation > 0
 
 
+def test_each_resolution_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = trainer(quick("ce", train={"resolution": {"kind": "steps", "values": [0.5, 1.0], "fractions": [0, 0.9]}}))
+    seen: set[int] = set()
+    plain = made.method.step
+
+    def step(batch: Any, t: Progress, update: Any) -> Any:
+        seen.add(batch.views.shape[-1])
+        return plain(batch, t, update)
+
+    monkeypatch.setattr(made.method, "step", step)
+    measure(made)
+    assert seen == {4, 8}
+
+
 def test_a_budget_becomes_a_number_of_steps() -> None:
     config = quick("ce")
     fitted = fit_budget(run.prepare(config, run.load_dataset(config, None)), 3600.0)

@@ -12,6 +12,7 @@ import torch
 
 from rte.methods.rte import RobustTemporalEnsembling
 from rte.parts.schedules import Linear, Sine, constant
+from rte.parts.selftune import matching_q
 from rte.views.batch import Batch, Plan
 
 INDEX = [7, 2, 9, 0, 5]
@@ -164,3 +165,30 @@ def test_the_teacher_is_reported_and_the_student_evaluated_beside_it() -> None:
     assert torch.equal(method.predict(x), method.teacher(x))
     assert torch.equal(method.networks()["student"](x), method.student(x))
     assert not torch.equal(method.predict(x), method.student(x))
+
+
+# ---- auto
+
+
+def test_auto_chooses_q_by_the_noise_it_sees() -> None:
+    method = make(auto=True, q=0.3)
+    assert method.noise is not None
+    method.noise.mean.fill_(0.4)
+    assert method.q(tiny.at(0, 10)) == 0.3
+    assert method.q(tiny.at(5, 10)) == pytest.approx(matching_q(0.4, tiny.K))
+    assert make(q=0.3).q(tiny.at(5, 10)) == 0.3
+    terms = method.loss(tiny.batch(INDEX, method.views(tiny.at(5, 10))), tiny.at(5, 10))
+    assert terms["q"] == method.q(tiny.at(5, 10))
+
+
+@pytest.mark.parametrize("chunk", [None, 2])
+def test_auto_looks_in_the_first_half_only(chunk: int | None) -> None:
+    method = make(auto=True, views=4, chunk=chunk)
+    assert method.noise is not None
+    for epoch, looks in ((0, 1), (4, 2), (5, 2), (9, 2)):
+        t = tiny.at(epoch, 10)
+        terms = method.step(tiny.batch(INDEX, method.views(t)), t, lambda loss, more=False: None)
+        assert method.noise.count == looks
+        assert terms["noise"] == method.noise.share
+    plain = make().loss(tiny.batch(INDEX, method.views(tiny.at())), tiny.at())
+    assert "noise" not in plain

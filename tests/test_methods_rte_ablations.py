@@ -192,6 +192,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "neither": {"ema": False, "ecr_batch": 40},
     "a schedule that begins at nothing": {"ecr_batch": 64, "ecr_weight": Linear(start=0.0, end=2.0).model_dump()},
     "sharpened": {"temperature": 0.5},
+    "self-tuned": {"auto": True},
     "separate pair": {"jsd_pair": "separate"},
     "in parts": {"jsd_pair": "separate", "chunk": 2, "views": 3, "ema": False},
 }

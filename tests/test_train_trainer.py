@@ -243,3 +243,27 @@ def test_the_contract_carries_custom_updates_and_trainable_labels(monkeypatch: p
     second.restore(saved["checkpoint"])
     second.fit()
     assert same(straight.method, second.method)
+
+
+def test_resolution_follows_its_schedule_and_resumes() -> None:
+    rising = {"kind": "steps", "values": [0.5, 1.0], "fractions": [0.0, 0.5]}
+    config = quick("rte", train={"resolution": rising})
+    straight, sides = trainer(config), []
+    plain = straight.method.step
+
+    def step(batch: Any, t: Progress, update: Any) -> Any:
+        sides.append((t.fraction, batch.views.shape[-1]))
+        return plain(batch, t, update)
+
+    straight.method.step = step  # type: ignore[method-assign]
+    straight.fit()
+    assert {side for fraction, side in sides if fraction < 0.5} == {4}
+    assert {side for fraction, side in sides if fraction >= 0.5} == {8}
+
+    saved: dict[str, Any] = {}
+    with pytest.raises(Interrupted):
+        trainer(config, saved, observer=StopAfter(3)).fit()
+    second = trainer(config)
+    second.restore(saved["checkpoint"])
+    second.fit()
+    assert same(straight.method, second.method)

@@ -31,7 +31,7 @@ SHARE = 0.97
 LONG = 1_000_000
 """Steps of the pretended run whose moments are timed."""
 POINTS = 24
-"""Moments of the run at which the number of views is looked up."""
+"""Moments of the run at which the number of views and their resolution are looked up."""
 WARM, TIMED = 2, 4
 
 
@@ -93,11 +93,11 @@ def affordable(speed: Speed, seconds: float, per_epoch: int, evaluate_every: int
 
 
 def measure(trainer: Trainer) -> Speed:
-    """Time some steps of a trainer that is thrown away afterwards, at each number of views its schedule asks for."""
-    moments: dict[int, list[float]] = {}
+    """Time some steps of a trainer that is thrown away afterwards, of each kind its schedules ask for."""
+    moments: dict[tuple[int, float], list[float]] = {}
     trainer.cfg = trainer.cfg.model_copy(update={"steps": LONG})
     for fraction in np.linspace(0.0, 0.999, POINTS):
-        moments.setdefault(_views_at(trainer, float(fraction)), []).append(float(fraction))
+        moments.setdefault(_kind_at(trainer, float(fraction)), []).append(float(fraction))
     next(trainer.steps())  # compiles what is compiled on first use
     total, begins = 0.0, []
     for fractions in moments.values():
@@ -119,11 +119,10 @@ def _place(trainer: Trainer, fraction: float) -> None:
     trainer.epoch = int(fraction * trainer.cfg.epochs)
 
 
-def _views_at(trainer: Trainer, fraction: float) -> int:
-    plan = trainer.method.views(
-        Progress(int(fraction * trainer.cfg.epochs), trainer.cfg.epochs, step=int(fraction * LONG), steps=LONG)
-    )
-    return plan.total
+def _kind_at(trainer: Trainer, fraction: float) -> tuple[int, float]:
+    """What the cost of a step depends on: the number of views, and their resolution to a tenth."""
+    t = Progress(int(fraction * trainer.cfg.epochs), trainer.cfg.epochs, step=int(fraction * LONG), steps=LONG)
+    return trainer.method.views(t).total, round(trainer.cfg.resolution.at(t), 1)
 
 
 def _timed(trainer: Trainer, fraction: float) -> tuple[float, float]:

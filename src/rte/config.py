@@ -53,6 +53,9 @@ class TrainConfig(Settings):
     examples: int | None = setting(
         None, "train on at most so many examples, drawn at random, the same share of every given label", ge=2
     )
+    resolution: Schedule = setting(
+        constant(1.0), "share of the side at which training sees images; below 1, steps are cheaper and coarser"
+    )
     holdout: float = setting(0.0, "share of the noisily labelled training set kept aside for selection", ge=0.0, lt=1.0)
     device: str = setting("auto", "auto, cpu, cuda, cuda:1, mps")
     precision: Literal["fp32", "bf16"] = setting("fp32", "bf16: autocast, for accelerators")

@@ -48,8 +48,8 @@ class Predictor:
                 "convert them first."
             )
         loader = Loader(images, np.zeros(len(images), np.int64), self.task.engine(self.config), seed=0)
-        batch = self.config.train.evaluate_batch
-        logits = outputs(self.method, self.method.predict, loader, batch=batch, device=self.device)
+        batch, mirror = self.config.train.evaluate_batch, self.config.views.mirror
+        logits = outputs(self.method, self.method.predict, loader, batch=batch, device=self.device, mirror=mirror)
         probs: NDArray[np.float64] = logits.double().softmax(1).numpy()
         return probs
 

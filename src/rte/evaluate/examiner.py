@@ -121,5 +121,7 @@ class Examiner:
 
     def _logits(self, method: Method, predict: Predict, images: Images, y: Labels) -> NDArray[np.float32]:
         loader = Loader(images, y, self.engine, seed=0)
-        logits: NDArray[np.float32] = outputs(method, predict, loader, batch=self.batch, device=self.device).numpy()
-        return logits
+        mirror = self.engine.cfg.mirror
+        logits = outputs(method, predict, loader, batch=self.batch, device=self.device, mirror=mirror)
+        out: NDArray[np.float32] = logits.numpy()
+        return out

@@ -21,8 +21,12 @@ from rte.methods.base import Method, Pass, Predict, Progress, Task, Terms, Updat
 from rte.parts.ema import EMA
 from rte.parts.losses import ensemble_consistency, gce, jensen_shannon, sharpen
 from rte.parts.schedules import Schedule, Sine, constant
+from rte.parts.selftune import NoiseEstimate, matching_q
 from rte.settings import Settings, setting
 from rte.views.batch import Batch, Plan
+
+SETTLED, OVER = 0.1, 0.5
+"""Shares of the run: from when an estimate of the noise counts, and until when it is made."""
 
 
 class RobustTemporalEnsembling(Method):
@@ -31,6 +35,7 @@ class RobustTemporalEnsembling(Method):
     summary = "robust temporal ensembling: GCE + JSD + ensemble consistency against a moving-average teacher"
 
     class Config(Settings):
+        auto: bool = setting(False, "choose q by the share of wrong labels, which is estimated in the first half")
         q: Schedule = setting(Sine(scale=0.6), "q of L_q: 0 is cross-entropy, 1 is mean absolute error", search=(0, 1))
         jsd_weight: Schedule = setting(constant(12.0), "lambda_JSD", search=(0, 20))
         ecr_weight: Schedule = setting(constant(1.0), "lambda_ECR", search=(0, 5))
@@ -57,6 +62,13 @@ class RobustTemporalEnsembling(Method):
             raise ConfigError(f"method.ecr_batch = {cfg.ecr_batch} exceeds the {len(task.y)} examples; set it lower.")
         self.student = task.build()
         self.teacher = EMA(self.student, decay=cfg.decay, warmup=cfg.warmup) if cfg.ema else None
+        self.noise = NoiseEstimate() if cfg.auto else None
+
+    def q(self, t: Progress) -> float:
+        """q of L_q: as set; with `auto`, from a tenth of the run on, the one that suits the noise."""
+        if self.noise is None or t.fraction < SETTLED:
+            return self.cfg.q.at(t)
+        return matching_q(self.noise.share, self.classes)
 
     def n_star(self, t: Progress) -> int:
         """N*, or 0 where the term it belongs to is switched off."""
@@ -73,12 +85,12 @@ class RobustTemporalEnsembling(Method):
         return [Pass(second=everybody, second_batch=self.cfg.ecr_batch)]
 
     def loss(self, batch: Batch, t: Progress) -> Terms:
-        cfg, q, own = self.cfg, self.cfg.q.at(t), batch.second  # own: ECR's batch, if not in sync with the task's
+        cfg, q, own = self.cfg, self.q(t), batch.second  # own: ECR's batch, if not in sync with the task's
         f_x, f_aug, f_own = self._student(batch)
 
         # L_q = (1 - f_y(x)^q) / q                                                                (eq. gce)
         loss = task = gce(f_x, batch.y, q).mean()
-        terms: Terms = {"task": task, "q": q}
+        terms: Terms = {"task": task, "q": q, **self._look(f_x, batch.y, t)}
         if p_aug := [f.softmax(1) for f in f_aug]:
             p_teacher = self._target(batch.x, f_x)
 
@@ -105,6 +117,14 @@ class RobustTemporalEnsembling(Method):
         f_x, *f_aug = f[:b].split(len(batch))
         return f_x, f_aug, [] if own is None else f[b:].split(len(own))
 
+    def _look(self, f_x: Tensor, y: Tensor, t: Progress) -> Terms:
+        """With `auto`, what is seen of the noise so far; later in the run wrong labels may have been learnt."""
+        if self.noise is None:
+            return {}
+        if t.fraction < OVER:
+            self.noise.update(f_x, y)
+        return {"noise": self.noise.share}
+
     def _target(self, x: Tensor, f_x: Tensor) -> Tensor:
         """p'(y|x), without gradient; where there is no teacher, the student's own."""
         f: Tensor = f_x.detach() if self.teacher is None else self.teacher(x)
@@ -120,8 +140,9 @@ class RobustTemporalEnsembling(Method):
             return super().step(batch, t, update)
         cfg, n, strong, b = self.cfg, self.n_star(t), batch.plan.strong, len(batch)
         first = 0 if cfg.jsd_pair == "shared" else strong - n
-        f_x = self.student(batch.x)
-        p_teacher, task = self._target(batch.x, f_x), gce(f_x, batch.y, cfg.q.at(t)).mean()
+        f_x, q = self.student(batch.x), self.q(t)
+        seen = self._look(f_x, batch.y, t)
+        p_teacher, task = self._target(batch.x, f_x), gce(f_x, batch.y, q).mean()
         terms: dict[str, float] = {"task": float(task.detach()), "jsd": 0.0, "ecr": 0.0}
         update(task, more=True)
         for start in range(0, strong, chunk):
@@ -136,7 +157,7 @@ class RobustTemporalEnsembling(Method):
                 terms["ecr"], loss = terms["ecr"] + float(ecr.detach()), loss + cfg.ecr_weight.at(t) * ecr
             update(loss, more=start + chunk < strong)
         total = terms["task"] + cfg.jsd_weight.at(t) * terms["jsd"] + cfg.ecr_weight.at(t) * terms["ecr"]
-        return {"loss": total, **terms, "q": cfg.q.at(t)}
+        return {"loss": total, **terms, "q": q, **seen}
 
     def after_step(self, t: Progress) -> None:
         if self.teacher is not None:

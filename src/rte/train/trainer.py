@@ -24,6 +24,7 @@ from torch import Tensor
 from rte.config import TrainConfig
 from rte.errors import ConfigError, TrainingError
 from rte.methods.base import Method, Predict, Progress, Terms
+from rte.parts.selftune import NoiseEstimate
 from rte.rng import fold
 from rte.train.distributed import World
 from rte.train.journal import Journal
@@ -137,11 +138,13 @@ class Trainer:
     def _step(self, t: Progress, parts: list[Slot], size: int, batches: Iterator[Batch]) -> dict[str, float]:
         """One optimiser step on a batch of `size` examples, of which `parts` are this process's, one after another."""
         total: dict[str, float] = {}
+        resolution = self.cfg.resolution.at(t)
         for number, part in enumerate(parts, 1):
             share = len(part.index) / size
             update = partial(self._update, scale=share * self.world.size, last=number == len(parts))
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.cfg.precision == "bf16"):
-                terms = self.method.step(next(batches).to(self.device), t, update)
+                batch = next(batches).to(self.device).shrunk(resolution)
+                terms = self.method.step(batch, t, update)
             self._refuse_non_finite(t, terms)
             for name, value in _floats(terms).items():
                 total[name] = total.get(name, 0.0) + value / len(parts)
@@ -165,10 +168,12 @@ class Trainer:
         return [Slot(slot.part, a, b) for a, b in zip(cut(slot.index), second, strict=True)]
 
     def _agree(self, method: Method) -> None:
-        """Batch-norm statistics are each process's own until they are averaged."""
+        """Running means, as those of batch norm, are each process's own until they are averaged."""
         if self.world.size > 1:
-            norms = [m for m in method.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
-            self.world.average(b for norm in norms for b in norm.buffers() if b.is_floating_point())
+            running = [
+                m for m in method.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm | NoiseEstimate)
+            ]
+            self.world.average(b for module in running for b in module.buffers() if b.is_floating_point())
 
     def _moments(self, slots: list[Slot]) -> Iterator[Progress]:
         first = self.step - self.done

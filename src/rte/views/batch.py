@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+
+SMALLEST = 4
+"""Views are not made smaller than this many pixels a side."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,15 @@ class Batch:
     def x(self) -> Tensor:
         """The first weak view."""
         return self.weak(0)
+
+    def shrunk(self, share: float) -> Batch:
+        """The same views with sides of `share` of the length, each pixel the mean of those it stands for."""
+        height, width = (max(min(n, SMALLEST), round(share * n)) for n in self.views.shape[2:])
+        if (height, width) == self.views.shape[2:]:
+            return self
+        views = F.interpolate(self.views, (height, width), mode="bilinear", antialias=True)
+        second = None if self.second is None else self.second.shrunk(share)
+        return replace(self, views=views, second=second)
 
     def to(self, device: torch.device) -> Batch:
         """The same batch on a device; no copy if it is there already."""

@@ -20,6 +20,7 @@ class ViewConfig(Settings):
     pad: int = setting(4, "pixels of border added before the random crop of images that keep their size", ge=0)
     border: Literal["zero", "reflect"] = setting("zero", "what that border shows: black, or the image mirrored")
     flip: bool = setting(True, "whether half of the views are flipped left to right")
+    mirror: bool = setting(False, "predict from each image and its mirror image, the mean of both probabilities")
     scale: tuple[float, float] = Field(
         (0.08, 1.0),
         description="least and greatest share of a large image's area that a random resized crop shows",

@@ -1,0 +1,62 @@
+"""How wrong are the labels? An estimate made while training, and the q that suits it."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+SURE = 0.1
+"""The share of a batch, its most confident predictions, whose labels are looked at."""
+MEMORY = 0.99
+"""How much of the running mean a step keeps."""
+CONTRAST = 3000.0
+"""How many times as likely as any other class the right one becomes when L_q has converged; see `matching_q`."""
+HIGHEST = 0.9
+"""Above, too few examples have a gradient for a class to be learnt at all."""
+
+
+class NoiseEstimate(nn.Module):
+    """The share of wrong labels, from how often they contradict the most confident predictions of a network.
+
+    Such predictions are right long before the others are, and a network that has not memorised anything yet is
+    contradicted by the wrong labels alone. Where it is seldom right, even when confident, the estimate is too high.
+    `mean` and `count` are buffers, so that a resumed run goes on with the same estimate.
+    """
+
+    mean: Tensor
+    count: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(()))
+        self.register_buffer("count", torch.zeros(()))
+
+    @torch.no_grad()
+    def update(self, logits: Tensor, y: Tensor) -> None:
+        """See a batch: logits (B, K) of a network in training, given labels y (B,)."""
+        confidence, predicted = logits.softmax(1).max(1)
+        sure = confidence.topk(max(1, round(SURE * len(y)))).indices
+        wrong = (predicted != y)[sure].float().mean()
+        self.count += 1
+        self.mean += (wrong - self.mean) * torch.clamp(1 / self.count, min=1 - MEMORY)
+
+    @property
+    def share(self) -> float:
+        """0 to 1; 0 before anything was seen."""
+        return float(self.mean)
+
+
+def matching_q(wrong: float, classes: int) -> float:
+    """The q at which L_q, once converged, believes the right class `CONTRAST` times as much as any other.
+
+    Where a share `wrong` of labels is wrong, evenly over the other classes, the right class is
+    rho = (1 - wrong) (K - 1) / wrong times as frequent among the labels of an image as any other. The minimum of the
+    expected L_q has p_k proportional to frequency_k^(1 / (1 - q)), so the ratio becomes rho^(1 / (1 - q)). Without
+    noise the answer is 0, which is cross-entropy; it rises with the noise, and is never above `HIGHEST`.
+    """
+    if wrong <= 0.0:
+        return 0.0
+    rho = (1.0 - wrong) * (classes - 1) / wrong
+    return min(HIGHEST, max(0.0, 1.0 - math.log(rho) / math.log(CONTRAST))) if rho > 1.0 else HIGHEST

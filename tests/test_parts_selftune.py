@@ -1,0 +1,82 @@
+"""The estimate of the noise while training, and the q that is made of it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rte.parts.selftune import CONTRAST, HIGHEST, MEMORY, NoiseEstimate, matching_q
+
+
+@pytest.mark.parametrize("wrong", [0.1, 0.3, 0.5])
+@pytest.mark.parametrize("classes", [4, 10])
+def test_q_gives_the_minimum_of_the_expected_loss_its_contrast(wrong: float, classes: int) -> None:
+    q = matching_q(wrong, classes)
+    assert 0.0 < q < HIGHEST
+    frequency = np.full(classes, wrong / (classes - 1))
+    frequency[0] = 1 - wrong
+
+    def loss(right: float) -> float:
+        p = np.full(classes, (1 - right) / (classes - 1))
+        p[0] = right
+        return float((frequency * (1 - p**q) / q).sum())
+
+    odds = np.geomspace(1.01, 1e7, 4000)  # of the right class against one other
+    best = odds[np.argmin([loss(o / (o + classes - 1)) for o in odds])]
+    assert best == pytest.approx(CONTRAST, rel=0.05)
+
+
+def test_q_at_the_ends() -> None:
+    assert matching_q(0.0, 10) == 0.0
+    assert matching_q(1e-9, 10) == 0.0  # rarer than the contrast
+    assert matching_q(0.9, 10) == matching_q(0.95, 10) == matching_q(1.0, 10) == HIGHEST
+    assert matching_q(0.4, 10) == pytest.approx(0.675, abs=0.001)
+    assert matching_q(0.8, 10) == pytest.approx(0.899, abs=0.001)
+
+
+@given(a=st.floats(0, 1), b=st.floats(0, 1), classes=st.integers(2, 1000))
+def test_q_rises_with_the_noise(a: float, b: float, classes: int) -> None:
+    low, high = sorted((matching_q(a, classes), matching_q(b, classes)))
+    assert 0.0 <= low <= high <= HIGHEST
+    assert (matching_q(min(a, b), classes), matching_q(max(a, b), classes)) == (low, high)
+
+
+def test_only_the_most_confident_predictions_count() -> None:
+    estimate = NoiseEstimate()
+    logits = torch.zeros(20, 3)
+    logits[:, 1] = torch.linspace(0, 5, 20)  # all say class 1, the last two most loudly
+    y = torch.zeros(20, dtype=torch.int64)
+    y[-2] = 1
+    estimate.update(logits, y)
+    assert estimate.share == 0.5
+
+
+def test_the_mean_is_plain_at_first_and_forgets_later() -> None:
+    estimate, seen = NoiseEstimate(), []
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.tensor([[9.0, 0.0]])
+    expected = 0.0
+    for step in range(1, 301):
+        y = torch.randint(2, (1,), generator=generator)
+        seen.append(int(y))
+        estimate.update(logits, y)
+        expected += (int(y) - expected) * max(1 / step, 1 - MEMORY)
+        if step == 50:
+            assert estimate.share == pytest.approx(np.mean(seen), abs=1e-6)
+    assert estimate.share == pytest.approx(expected, abs=1e-5)
+    assert not math.isclose(estimate.share, float(np.mean(seen)))
+
+
+def test_the_estimate_is_part_of_the_state() -> None:
+    estimate, other = NoiseEstimate(), NoiseEstimate()
+    estimate.update(torch.eye(4), torch.tensor([0, 1, 1, 1]))
+    other.load_state_dict(estimate.state_dict())
+    for each in (estimate, other):
+        each.update(torch.eye(4) * 3, torch.tensor([1, 1, 1, 1]))
+    assert estimate.share == other.share
+    assert not list(estimate.parameters())

@@ -1,0 +1,50 @@
+"""Outputs on a whole set of images, and predictions from mirror images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from conftest import quick
+from torch import Tensor, nn
+
+from rte import run
+from rte.predictor import Predictor
+from rte.train.device import choose_device
+from rte.train.sweep import outputs
+from rte.views.loader import Loader
+
+
+def test_mirror_is_the_mean_of_two_probabilities(tmp_path: Path) -> None:
+    config = quick("rte", views={"mirror": True, "flip": False}, train={"epochs": 1})
+    result = run.start(config, tmp_path / "run")
+    predictor = Predictor.load(tmp_path / "run")
+    data = run.load_dataset(config, None)
+    assert data.test is not None
+    found = predictor.probabilities(data.test.images)
+
+    loader = Loader(data.test.images, data.test.y, predictor.task.engine(config), seed=0)
+    x = next(loader.plain(len(data.test)))
+    with torch.no_grad():
+        p = [predictor.method.predict(view).double().softmax(1) for view in (x, x.flip(3))]
+    np.testing.assert_allclose(found, ((p[0] + p[1]) / 2).numpy(), atol=1e-6)
+    assert np.abs(found - p[0].numpy()).max() > 1e-3
+    assert result["test"]["last"] == float((found.argmax(1) == data.test.y).mean())
+
+
+def test_the_model_is_in_evaluation_mode_meanwhile() -> None:
+    config = quick("ce")
+    prepared = run.prepare(config, run.load_dataset(config, None))
+    train = prepared.dataset.train
+    model, modes = nn.Dropout(0.5), []
+
+    def predict(x: Tensor) -> Tensor:
+        modes.append(model.training)
+        return x.flatten(1)[:, :3]
+
+    loader = Loader(train.images, train.y, prepared.task.engine(config), seed=0)
+    out = outputs(model, predict, loader, batch=500, device=choose_device("cpu"))
+    assert out.shape == (len(train), 3)
+    assert not any(modes)
+    assert model.training
