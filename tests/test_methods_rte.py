@@ -10,9 +10,9 @@ import pytest
 import tiny
 import torch
 
-from rte.methods.rte import RobustTemporalEnsembling
+from rte.methods.rte import ASSUMED, RobustTemporalEnsembling
 from rte.parts.schedules import Linear, Sine, constant
-from rte.parts.selftune import matching_q
+from rte.parts.selftune import matching_q, signal
 from rte.views.batch import Batch, Plan
 
 INDEX = [7, 2, 9, 0, 5]
@@ -179,6 +179,15 @@ def test_auto_chooses_q_by_the_noise_it_sees() -> None:
     assert make(q=0.3).q(tiny.at(5, 10)) == 0.3
     terms = method.loss(tiny.batch(INDEX, method.views(tiny.at(5, 10))), tiny.at(5, 10))
     assert terms["q"] == method.q(tiny.at(5, 10))
+
+
+def test_auto_slows_learning_by_the_noise() -> None:
+    method = make(auto=True)
+    assert method.noise is not None
+    method.noise.mean.fill_(0.6)
+    assert method.pace(tiny.at(0, 10)) == signal(ASSUMED, tiny.K)
+    assert method.pace(tiny.at(5, 10)) == pytest.approx(0.2)
+    assert make().pace(tiny.at(5, 10)) == 1.0
 
 
 @pytest.mark.parametrize("chunk", [None, 2])

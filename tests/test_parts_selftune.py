@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rte.parts.selftune import CONTRAST, HIGHEST, MEMORY, NoiseEstimate, matching_q
+from rte.parts.selftune import CONTRAST, HIGHEST, LEAST, MEMORY, NoiseEstimate, matching_q, signal
 
 
 @pytest.mark.parametrize("wrong", [0.1, 0.3, 0.5])
@@ -44,6 +44,14 @@ def test_q_rises_with_the_noise(a: float, b: float, classes: int) -> None:
     low, high = sorted((matching_q(a, classes), matching_q(b, classes)))
     assert 0.0 <= low <= high <= HIGHEST
     assert (matching_q(min(a, b), classes), matching_q(max(a, b), classes)) == (low, high)
+
+
+def test_the_signal_is_the_expected_gradient_that_noise_leaves() -> None:
+    assert signal(0.0, 10) == 1.0
+    assert signal(0.4, 10) == pytest.approx(0.6 - 0.4 / 9)
+    assert signal(0.25, 2) == pytest.approx(0.5)
+    assert signal(0.8, 10) == pytest.approx(0.2 - 0.8 / 9)
+    assert signal(0.9, 10) == signal(1.0, 10) == LEAST
 
 
 def test_only_the_most_confident_predictions_count() -> None:

@@ -267,3 +267,10 @@ def test_resolution_follows_its_schedule_and_resumes() -> None:
     second.restore(saved["checkpoint"])
     second.fit()
     assert same(straight.method, second.method)
+
+
+def test_a_method_may_slow_the_learning_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = trainer(quick("ce", train={"lr": 0.08}))
+    monkeypatch.setattr(made.method, "pace", lambda t: 0.25)
+    next(made.steps())
+    assert {group["lr"] for group in made.optimizer.param_groups} == {0.02}

@@ -108,6 +108,10 @@ class Method(nn.Module):
         """How many views of each example the step at t needs; depends on `cfg` and t alone (views are made ahead)."""
         return Plan()
 
+    def pace(self, t: Progress) -> float:
+        """What the learning rate is multiplied by at t; a function of the state, as a step is."""
+        return 1.0
+
     def epoch_start(self, t: Progress, sweep: Sweep) -> Terms:
         """Refit, filter or relabel before an epoch; what it returns is journalled. Must leave its result in buffers."""
         return {}

@@ -21,12 +21,14 @@ from rte.methods.base import Method, Pass, Predict, Progress, Task, Terms, Updat
 from rte.parts.ema import EMA
 from rte.parts.losses import ensemble_consistency, gce, jensen_shannon, sharpen
 from rte.parts.schedules import Schedule, Sine, constant
-from rte.parts.selftune import NoiseEstimate, matching_q
+from rte.parts.selftune import NoiseEstimate, matching_q, signal
 from rte.settings import Settings, setting
 from rte.views.batch import Batch, Plan
 
 SETTLED, OVER = 0.1, 0.5
 """Shares of the run: from when an estimate of the noise counts, and until when it is made."""
+ASSUMED = 0.4
+"""The noise that `auto` goes by before that."""
 
 
 class RobustTemporalEnsembling(Method):
@@ -35,7 +37,7 @@ class RobustTemporalEnsembling(Method):
     summary = "robust temporal ensembling: GCE + JSD + ensemble consistency against a moving-average teacher"
 
     class Config(Settings):
-        auto: bool = setting(False, "choose q by the share of wrong labels, which is estimated in the first half")
+        auto: bool = setting(False, "choose q and slow the learning rate by the share of wrong labels, estimated in the first half")
         q: Schedule = setting(Sine(scale=0.6), "q of L_q: 0 is cross-entropy, 1 is mean absolute error", search=(0, 1))
         jsd_weight: Schedule = setting(constant(12.0), "lambda_JSD", search=(0, 20))
         ecr_weight: Schedule = setting(constant(1.0), "lambda_ECR", search=(0, 5))
@@ -69,6 +71,12 @@ class RobustTemporalEnsembling(Method):
         if self.noise is None or t.fraction < SETTLED:
             return self.cfg.q.at(t)
         return matching_q(self.noise.share, self.classes)
+
+    def pace(self, t: Progress) -> float:
+        """1; with `auto`, what the noise leaves of the labels' signal, taken for ASSUMED before it is known."""
+        if self.noise is None:
+            return 1.0
+        return signal(ASSUMED if t.fraction < SETTLED else self.noise.share, self.classes)
 
     def n_star(self, t: Progress) -> int:
         """N*, or 0 where the term it belongs to is switched off."""

@@ -1,4 +1,4 @@
-"""How wrong are the labels? An estimate made while training, and the q that suits it."""
+"""How wrong are the labels? An estimate made while training, and the settings that suit it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ MEMORY = 0.99
 """How much of the running mean a step keeps."""
 CONTRAST = 3000.0
 """How many times as likely as any other class the right one becomes when L_q has converged; see `matching_q`."""
+LEAST = 0.1
+"""The least that `signal` says: a run that hardly moves would never learn that the noise is less than it seems."""
 HIGHEST = 0.9
 """Above, too few examples have a gradient for a class to be learnt at all."""
 
@@ -60,3 +62,12 @@ def matching_q(wrong: float, classes: int) -> float:
         return 0.0
     rho = (1.0 - wrong) * (classes - 1) / wrong
     return min(HIGHEST, max(0.0, 1.0 - math.log(rho) / math.log(CONTRAST))) if rho > 1.0 else HIGHEST
+
+
+def signal(wrong: float, classes: int) -> float:
+    """How much of the labels' mean gradient is left: what the right class has above any other, 1 - wrong K / (K - 1).
+
+    The rest of a step is the chance of which labels are wrong, so that a learning rate right for clean labels is too
+    high by that much. Never below `LEAST`.
+    """
+    return max(LEAST, 1.0 - wrong * classes / (classes - 1))

@@ -210,8 +210,9 @@ class Trainer:
         return logits.to(self.device)
 
     def _set_rates(self, t: Progress) -> None:
+        lr, weight_decay = self.cfg.lr.at(t) * self.method.pace(t), self.cfg.weight_decay.at(t)
         for group in self.optimizer.param_groups:
-            group["lr"], group["weight_decay"] = self.cfg.lr.at(t), self.cfg.weight_decay.at(t)
+            group["lr"], group["weight_decay"] = lr, weight_decay
 
     def _update(self, loss: Tensor, more: bool = False, *, scale: float, last: bool) -> None:
         """`Update`: add the gradient of `scale` * loss and, unless more is to come, make the optimiser's step."""
