@@ -37,7 +37,7 @@ class RobustTemporalEnsembling(Method):
     summary = "robust temporal ensembling: GCE + JSD + ensemble consistency against a moving-average teacher"
 
     class Config(Settings):
-        auto: bool = setting(False, "choose q and slow the learning rate by the share of wrong labels, estimated in the first half")
+        auto: bool = setting(False, "set q and slow learning by the share of wrong labels, estimated in the first half")
         q: Schedule = setting(Sine(scale=0.6), "q of L_q: 0 is cross-entropy, 1 is mean absolute error", search=(0, 1))
         jsd_weight: Schedule = setting(constant(12.0), "lambda_JSD", search=(0, 20))
         ecr_weight: Schedule = setting(constant(1.0), "lambda_ECR", search=(0, 5))
