@@ -1,16 +1,19 @@
-"""What the benchmarks that train share: runs that are skipped when they are done, and the cost of a step."""
+"""What the benchmarks that train share: runs that are skipped when they are done, and how long runs may be."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeAlias
 
 from rte import run
-from rte.budget import measure
+from rte.budget import Meter, most
 from rte.config import RunConfig
 from rte.errors import CheckpointError
 from rte.files import read_json
+
+Lengths: TypeAlias = dict[str, dict[str, int]]
+"""Steps by the name of a run and by minutes."""
 
 
 def trained(folder: Path, config: RunConfig, data_dir: Path | None = None) -> dict[str, Any]:
@@ -24,12 +27,16 @@ def trained(folder: Path, config: RunConfig, data_dir: Path | None = None) -> di
     return result
 
 
-def step_costs(configs: dict[str, RunConfig], data_dir: Path | None, rounds: int = 3) -> dict[str, float]:
-    """Median seconds of a step of each run, averaged over its schedule, measured by turns."""
-    times: dict[str, list[float]] = {name: [] for name in configs}
+def lengths(configs: dict[str, RunConfig], minutes: list[float], data_dir: Path | None, rounds: int = 3) -> Lengths:
+    """How many steps of each run fit into each time: medians of some rounds, in which the runs take turns."""
+    found: dict[str, list[list[int]]] = {name: [] for name in configs}
     prepared = {name: run.prepare(config, run.load_dataset(config, data_dir)) for name, config in configs.items()}
     for _ in range(rounds):
         for name, one in prepared.items():
             trainer, _ = run.make_trainer(one, save=lambda name, state: None)
-            times[name].append(measure(trainer).step)
-    return {name: median(values) for name, values in times.items()}
+            meter = Meter(trainer, len(one.train_rows) // one.config.train.batch)
+            found[name].append([most(meter.seconds, 60 * m) for m in minutes])
+    return {
+        name: {f"{m:g}": int(median(column)) for m, column in zip(minutes, zip(*rows, strict=True), strict=True)}
+        for name, rows in found.items()
+    }

@@ -3,10 +3,10 @@
     python benchmarks/frontier.py --data-dir DIR --json results/frontier.json --figure docs/images/frontier.png
     python -m rte.report.measured docs                          # puts the numbers on the page
 
-First the cost of a step of each method is measured on an idle machine, by turns, and kept in OUT/costs.json. A budget
-is then a number of steps, to which each method's schedules are fitted, so that the runs may share the machine:
-with OMP_NUM_THREADS=1, call the command twice with --part 1/2 and 2/2. The settings are the preset's for each method;
-none was chosen by looking at the test set. Runs are kept in OUT and skipped when they are done.
+First it is measured on an idle machine, by turns, how many steps of each method fit into each time, and kept in
+OUT/steps.json. A budget is then a number of steps, to which each method's schedules are fitted, so that the runs may
+share the machine: with OMP_NUM_THREADS=1, call the command twice with --part 1/2 and 2/2. The settings are the
+preset's for each method; none was chosen by looking at the test set. Runs are kept in OUT and skipped when done.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from common import step_costs, trained
+from common import Lengths, lengths, trained
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -48,14 +48,14 @@ def settings(args: argparse.Namespace, method: str, noise: str, seed: int = 0, *
     return resolve(args.preset, tree)
 
 
-def contests(args: argparse.Namespace, costs: dict[str, float]) -> list[dict[str, Any]]:
+def contests(args: argparse.Namespace, steps_of: Lengths) -> list[dict[str, Any]]:
     """Every run: seed by seed, short ones first."""
     found = []
     for seed in range(args.seeds):
         for minutes in args.budgets:
             for noise in args.noises:
                 for method in args.methods:
-                    steps = int(60 * minutes / costs[method])
+                    steps = steps_of[method][f"{minutes:g}"]
                     train = settings(args, method, noise).train
                     epochs = math.ceil(steps / ((train.examples or TRAINING) // train.batch))
                     folder = args.out / f"{noise}-{minutes:g}m-{method}-s{seed}".translate(PLAIN)
@@ -125,12 +125,11 @@ def main() -> None:
     args = parser.parse_args()
     try:
         args.out.mkdir(parents=True, exist_ok=True)
-        kept = args.out / "costs.json"
+        kept = args.out / "steps.json"
         if not kept.exists():
             kinds = {method: settings(args, method, args.noises[0]) for method in args.methods}
-            write_json(kept, step_costs(kinds, args.data_dir))
-        costs = read_json(kept)
-        found = contests(args, costs)
+            write_json(kept, lengths(kinds, args.budgets, args.data_dir))
+        found = contests(args, read_json(kept))
         for one in part(found, args.part):
             accuracy = 100 * trained(one["folder"], one["config"], args.data_dir)["test"]["last"]
             print(f"{one['folder'].name}: {accuracy:.2f} % after {one['steps']} steps", flush=True)
@@ -140,7 +139,7 @@ def main() -> None:
         raise SystemExit(str(error)) from None
     rows = summary(found)
     if args.json:
-        write_json(args.json, {"preset": args.preset, "step_seconds": costs, "rows": rows})
+        write_json(args.json, {"preset": args.preset, "rows": rows})
     if args.figure:
         draw(rows, args.figure)
 

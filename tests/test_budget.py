@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_train_trainer import StopAfter, same, trainer
 
-from rte import run
-from rte.budget import Speed, affordable, fit_budget, measure, parse_budget
+from rte import budget, run
+from rte.budget import Meter, fit_budget, most, parse_budget
 from rte.errors import ConfigError
 from rte.files import read_json
 from rte.methods.base import Progress
-from rte.train.trainer import Interrupted
+from rte.train.trainer import Interrupted, Trainer
 
 
 @pytest.mark.parametrize(
@@ -50,39 +51,55 @@ def test_the_time_is_used_and_not_exceeded(
         epochs = math.ceil(steps / per_epoch)
         return steps * step + epochs * epoch + math.ceil(epochs / every) * evaluation
 
-    steps = affordable(Speed(step, epoch, evaluation), seconds, per_epoch, every)
+    steps = most(cost, seconds)
     assert cost(steps) <= seconds < cost(steps + 1)
+
+
+def watched(made: Trainer, what: Callable[[Any], int], monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """What the batches of its steps are like, from now on."""
+    seen: set[int] = set()
+    plain = made.method.step
+
+    def step(batch: Any, t: Progress, update: Any) -> Any:
+        seen.add(what(batch))
+        return plain(batch, t, update)
+
+    monkeypatch.setattr(made.method, "step", step)
+    return seen
 
 
 def test_each_number_of_views_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     views = {"kind": "steps", "values": [0, 2, 4], "fractions": [0, 0.5, 0.75]}
     made = trainer(quick("rte", method={"views": views, "jsd_weight": 0.0}))
-    seen: list[int] = []
-    plain = made.method.step
-
-    def step(batch: Any, t: Progress, update: Any) -> Any:
-        seen.append(batch.plan.strong)
-        return plain(batch, t, update)
-
-    monkeypatch.setattr(made.method, "step", step)
-    speed = measure(made)
-    assert set(seen) == {0, 2, 4}
-    assert speed.step > 0
-    assert speed.evaluation > 0
+    seen = watched(made, lambda batch: batch.plan.strong, monkeypatch)
+    meter = Meter(made, 5)
+    assert meter.evaluation > 0
+    assert 0 < meter.seconds(20) < meter.seconds(40)
+    assert seen == {0, 2, 4}
 
 
 def test_each_resolution_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     made = trainer(quick("ce", train={"resolution": {"kind": "steps", "values": [0.5, 1.0], "fractions": [0, 0.9]}}))
-    seen: set[int] = set()
-    plain = made.method.step
-
-    def step(batch: Any, t: Progress, update: Any) -> Any:
-        seen.add(batch.views.shape[-1])
-        return plain(batch, t, update)
-
-    monkeypatch.setattr(made.method, "step", step)
-    measure(made)
+    seen = watched(made, lambda batch: batch.views.shape[-1], monkeypatch)
+    Meter(made, 5).seconds(20)
     assert seen == {4, 8}
+
+
+def test_views_that_come_with_some_epoch_count_in_runs_that_reach_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    views = {"kind": "steps", "values": [0, 6], "epochs": [0, 4]}
+    made = trainer(quick("rte", method={"views": views, "jsd_weight": 0.0}))
+    seen = watched(made, lambda batch: batch.plan.strong, monkeypatch)
+    meter = Meter(made, 5)
+    monkeypatch.setattr(budget, "_timed", lambda trainer: (0.0, 1.0 + trainer.method.views(at(trainer)).strong))
+    meter.evaluation = 0.0
+    assert meter.seconds(20) == pytest.approx(20)
+    assert meter.seconds(40) == pytest.approx(20 + 20 * 7, rel=0.02)
+    assert most(meter.seconds, 20 + 10 * 7 + 3) == 30
+    assert seen == {0}
+
+
+def at(trainer: Trainer) -> Progress:
+    return Progress(trainer.epoch, trainer.cfg.epochs, step=trainer.step, steps=trainer.cfg.steps)
 
 
 def test_a_budget_becomes_a_number_of_steps() -> None:

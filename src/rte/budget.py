@@ -9,12 +9,10 @@ from __future__ import annotations
 import math
 import re
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
 from itertools import islice
-from statistics import median
-
-import numpy as np
-import torch
+from statistics import mean, median
+from typing import TypeAlias
 
 from rte.config import RunConfig
 from rte.errors import ConfigError
@@ -30,18 +28,11 @@ SHARE = 0.97
 """The part of the budget that is planned; the rest is for checkpoints and the unforeseen."""
 LONG = 1_000_000
 """Steps of the pretended run whose moments are timed."""
-POINTS = 24
+FRACTIONS = tuple((i + 0.5) / 100 for i in range(100))
 """Moments of the run at which the number of views and their resolution are looked up."""
+Kind: TypeAlias = tuple[int, float]
+"""What the cost of a step depends on: the number of views, and their resolution to a tenth."""
 WARM, TIMED = 2, 4
-
-
-@dataclass(frozen=True)
-class Speed:
-    """Seconds: of a step, averaged over the run; of the beginning of an epoch; of an evaluation."""
-
-    step: float
-    epoch: float
-    evaluation: float
 
 
 def parse_budget(text: str) -> float:
@@ -63,71 +54,75 @@ def fit_budget(prepared: Prepared, seconds: float, *, started: float | None = No
     started = time.monotonic() if started is None else started
     world = World.join()
     trainer, _ = make_trainer(prepared, save=lambda name, state: None, world=world)
-    speed = measure(trainer)
-    gone = torch.tensor([time.monotonic() - started], dtype=torch.float64)
-    world.average([gone])
     config = prepared.config
     per_epoch = max(1, len(prepared.train_rows) // config.train.batch)
-    steps = affordable(speed, SHARE * (seconds - gone.item()), per_epoch, config.train.evaluate_every)
+    meter = Meter(trainer, per_epoch)
+    for _ in range(2):  # first what the length depends on is timed, which takes time itself
+        gone = world.mean(time.monotonic() - started)
+        steps = most(meter.seconds, SHARE * (seconds - gone))
     if steps < LEAST:
         raise ConfigError(
-            f"a budget of {seconds:.0f} s is enough for {max(steps, 0)} steps of {speed.step:.2g} s after the set-up, "
-            "which is no training; give more time, or a smaller network (--net compact-16)."
+            f"a budget of {seconds:.0f} s is enough for {steps} steps of {meter.seconds(LEAST) / LEAST:.2g} s after the "
+            "set-up, which is no training; give more time, or a smaller network (--net compact-16)."
         )
     return config.with_train(steps=steps, epochs=math.ceil(steps / per_epoch))
 
 
-def affordable(speed: Speed, seconds: float, per_epoch: int, evaluate_every: int) -> int:
-    """The most steps that fit into the time, with the epochs they begin and the evaluations they cause."""
-
-    def cost(steps: int) -> float:
-        epochs = math.ceil(steps / per_epoch)
-        evaluations = math.ceil(epochs / evaluate_every)
-        return steps * speed.step + epochs * speed.epoch + evaluations * speed.evaluation
-
-    low, high = 0, max(1, int(seconds / speed.step) + 1)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if cost(middle) <= seconds else (low, middle - 1)
+def most(cost: Callable[[int], float], seconds: float) -> int:
+    """The most steps that cost no more than that; `cost` must rise with the steps."""
+    low, high = 0, LEAST
+    while cost(high) <= seconds:
+        low, high = high, 2 * high
+    while high - low > 1:  # low is affordable, high is not
+        middle = (low + high) // 2
+        low, high = (middle, high) if cost(middle) <= seconds else (low, middle)
     return low
 
 
-def measure(trainer: Trainer) -> Speed:
-    """Time some steps of a trainer that is thrown away afterwards, of each kind its schedules ask for."""
-    moments: dict[tuple[int, float], list[float]] = {}
-    trainer.cfg = trainer.cfg.model_copy(update={"steps": LONG})
-    for fraction in np.linspace(0.0, 0.999, POINTS):
-        moments.setdefault(_kind_at(trainer, float(fraction)), []).append(float(fraction))
-    next(trainer.steps())  # compiles what is compiled on first use
-    total, begins = 0.0, []
-    for fractions in moments.values():
-        first, step = _timed(trainer, fractions[len(fractions) // 2])
-        begins.append(max(0.0, first - step))
-        total += step * len(fractions)
-    began = time.perf_counter()
-    if trainer.world.first:
-        trainer.examine(trainer.method)
-    evaluation = time.perf_counter() - began
-    figures = torch.tensor([total / POINTS, min(begins), evaluation], dtype=torch.float64)
-    trainer.world.average([figures])
-    step, begin, evaluation = figures.tolist()
-    return Speed(step, begin, evaluation * trainer.world.size)
+class Meter:
+    """What a run costs, from the times of its steps on a trainer that is thrown away afterwards.
+
+    Each kind of step is timed when a run is first asked for that has such steps: a schedule that goes by epochs may
+    add views in long runs only. Processes average each time before they use it, so that they ask for the same ones.
+    """
+
+    def __init__(self, trainer: Trainer, per_epoch: int) -> None:
+        self.trainer, self.per_epoch = trainer, per_epoch
+        self._set_length(per_epoch)
+        next(trainer.steps())  # compiles what is compiled on first use
+        began = time.perf_counter()
+        if trainer.world.first:
+            trainer.examine(trainer.method)
+        self.evaluation = trainer.world.mean(time.perf_counter() - began) * trainer.world.size
+        self._times: dict[Kind, tuple[float, float]] = {}
+
+    def seconds(self, steps: int) -> float:
+        """Of a run of so many steps, with the epochs it begins and the evaluations it causes."""
+        epochs = self._set_length(steps)
+        times = [self._time(steps, fraction) for fraction in FRACTIONS]
+        evaluations = math.ceil(epochs / self.trainer.cfg.evaluate_every)
+        step, begin = mean(step for _, step in times), min(begin for begin, _ in times)
+        return steps * step + epochs * begin + evaluations * self.evaluation
+
+    def _set_length(self, steps: int) -> int:
+        epochs = max(1, math.ceil(steps / self.per_epoch))
+        self.trainer.cfg = self.trainer.cfg.model_copy(update={"steps": LONG, "epochs": epochs})
+        return epochs
+
+    def _time(self, steps: int, fraction: float) -> tuple[float, float]:
+        """Seconds of the beginning of an epoch and of a step, after that part of a run of so many steps."""
+        trainer, epoch = self.trainer, int(fraction * steps / self.per_epoch)
+        t = Progress(epoch, trainer.cfg.epochs, step=int(fraction * LONG), steps=LONG)
+        kind = trainer.method.views(t).total, round(trainer.cfg.resolution.at(t), 1)
+        if kind not in self._times:
+            trainer.epoch, trainer.step, trainer.done, trainer.opened = epoch, t.step, 0, False
+            first, step = _timed(trainer)
+            self._times[kind] = trainer.world.mean(max(0.0, first - step)), trainer.world.mean(step)
+        return self._times[kind]
 
 
-def _place(trainer: Trainer, fraction: float) -> None:
-    trainer.step, trainer.done, trainer.opened = int(fraction * LONG), 0, False
-    trainer.epoch = int(fraction * trainer.cfg.epochs)
-
-
-def _kind_at(trainer: Trainer, fraction: float) -> tuple[int, float]:
-    """What the cost of a step depends on: the number of views, and their resolution to a tenth."""
-    t = Progress(int(fraction * trainer.cfg.epochs), trainer.cfg.epochs, step=int(fraction * LONG), steps=LONG)
-    return trainer.method.views(t).total, round(trainer.cfg.resolution.at(t), 1)
-
-
-def _timed(trainer: Trainer, fraction: float) -> tuple[float, float]:
-    """Seconds of the first step of an epoch there, and of a usual one."""
-    _place(trainer, fraction)
+def _timed(trainer: Trainer) -> tuple[float, float]:
+    """Seconds of the first step of an epoch, and of a usual one."""
     times = []
     began = time.perf_counter()
     for _ in islice(trainer.steps(), 1 + WARM + TIMED):

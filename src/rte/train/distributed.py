@@ -80,6 +80,12 @@ class World:
             part.copy_(flat[place : place + part.numel()].view_as(part))
             place += part.numel()
 
+    def mean(self, value: float) -> float:
+        """The mean of a number over the processes."""
+        number = torch.tensor([value], dtype=torch.float64)
+        self.average([number])
+        return float(number)
+
     def any(self, claims: list[bool], device: torch.device) -> list[bool]:
         """For each claim, whether any process makes it."""
         if self.size == 1:
