@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeAlias
@@ -27,15 +28,30 @@ def trained(folder: Path, config: RunConfig, data_dir: Path | None = None) -> di
     return result
 
 
-def lengths(configs: dict[str, RunConfig], minutes: list[float], data_dir: Path | None, rounds: int = 3) -> Lengths:
-    """How many steps of each run fit into each time: medians of some rounds, in which the runs take turns."""
-    found: dict[str, list[list[int]]] = {name: [] for name in configs}
+def meters(
+    configs: dict[str, RunConfig], data_dir: Path | None, rounds: int = 3
+) -> Iterator[tuple[str, RunConfig, Meter]]:
+    """A fresh meter for each run by turns, some rounds of them."""
     prepared = {name: run.prepare(config, run.load_dataset(config, data_dir)) for name, config in configs.items()}
     for _ in range(rounds):
         for name, one in prepared.items():
             trainer, _ = run.make_trainer(one, save=lambda name, state: None)
-            meter = Meter(trainer, len(one.train_rows) // one.config.train.batch)
-            found[name].append([most(meter.seconds, 60 * m) for m in minutes])
+            yield name, one.config, Meter(trainer, len(one.train_rows) // one.config.train.batch)
+
+
+def step_costs(configs: dict[str, RunConfig], data_dir: Path | None) -> dict[str, float]:
+    """Median seconds of a step of each run, averaged over its schedule."""
+    times: dict[str, list[float]] = {name: [] for name in configs}
+    for name, config, meter in meters(configs, data_dir):
+        times[name].append(meter.step(config.train.epochs * meter.per_epoch))
+    return {name: median(values) for name, values in times.items()}
+
+
+def lengths(configs: dict[str, RunConfig], minutes: list[float], data_dir: Path | None) -> Lengths:
+    """How many steps of each run fit into each time: medians."""
+    found: dict[str, list[list[int]]] = {name: [] for name in configs}
+    for name, _, meter in meters(configs, data_dir):
+        found[name].append([most(meter.seconds, 60 * m) for m in minutes])
     return {
         name: {f"{m:g}": int(median(column)) for m, column in zip(minutes, zip(*rows, strict=True), strict=True)}
         for name, rows in found.items()

@@ -62,8 +62,8 @@ def fit_budget(prepared: Prepared, seconds: float, *, started: float | None = No
         steps = most(meter.seconds, SHARE * (seconds - gone))
     if steps < LEAST:
         raise ConfigError(
-            f"a budget of {seconds:.0f} s is enough for {steps} steps of {meter.seconds(LEAST) / LEAST:.2g} s after the "
-            "set-up, which is no training; give more time, or a smaller network (--net compact-16)."
+            f"a budget of {seconds:.0f} s is enough for {steps} steps of {meter.step(LEAST):.2g} s after the set-up, "
+            "which is no training; give more time, or a smaller network (--net compact-16)."
         )
     return config.with_train(steps=steps, epochs=math.ceil(steps / per_epoch))
 
@@ -98,16 +98,19 @@ class Meter:
 
     def seconds(self, steps: int) -> float:
         """Of a run of so many steps, with the epochs it begins and the evaluations it causes."""
-        epochs = self._set_length(steps)
-        times = [self._time(steps, fraction) for fraction in FRACTIONS]
+        step, epochs = self.step(steps), self.trainer.cfg.epochs
+        begin = min(begin for begin, _ in self._times.values())
         evaluations = math.ceil(epochs / self.trainer.cfg.evaluate_every)
-        step, begin = mean(step for _, step in times), min(begin for begin, _ in times)
         return steps * step + epochs * begin + evaluations * self.evaluation
 
-    def _set_length(self, steps: int) -> int:
+    def step(self, steps: int) -> float:
+        """Seconds of a step, averaged over a run of so many."""
+        self._set_length(steps)
+        return mean(self._time(steps, fraction)[1] for fraction in FRACTIONS)
+
+    def _set_length(self, steps: int) -> None:
         epochs = max(1, math.ceil(steps / self.per_epoch))
         self.trainer.cfg = self.trainer.cfg.model_copy(update={"steps": LONG, "epochs": epochs})
-        return epochs
 
     def _time(self, steps: int, fraction: float) -> tuple[float, float]:
         """Seconds of the beginning of an epoch and of a step, after that part of a run of so many steps."""
