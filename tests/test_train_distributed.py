@@ -181,6 +181,31 @@ def test_without_batch_norm_two_ranks_are_one_process(method: str, tmp_path: Pat
         torch.testing.assert_close(states[2][key], value, rtol=1e-4, atol=1e-5)
 
 
+BUDGET = """
+import sys, torch
+from pathlib import Path
+torch.set_num_threads(1)
+from rte import run
+from rte.budget import fit_budget
+from rte.config import resolve
+from rte.train.distributed import World
+config = resolve(sys.argv[2])
+fitted = fit_budget(run.prepare(config, run.load_dataset(config, None)), 30.0)
+(Path(sys.argv[1]) / f"steps{World.join().rank}").write_text(str(fitted.train.steps))
+"""
+
+
+@pytest.mark.slow
+def test_a_budget_gives_all_ranks_the_same_length(tmp_path: Path) -> None:
+    late = {"kind": "steps", "values": [0, 2], "epochs": [0, 10]}
+    write_json(tmp_path / "config.json", quick(method={"views": late, "jsd_weight": 0.0}).tree())
+    (tmp_path / "worker.py").write_text(BUDGET)
+    finish(torchrun(str(tmp_path / "worker.py"), str(tmp_path), str(tmp_path / "config.json")))
+    one, two = ((tmp_path / f"steps{rank}").read_text() for rank in range(2))
+    assert one == two
+    assert int(one) > 20
+
+
 @pytest.mark.slow
 @needs_proc
 @pytest.mark.parametrize(("before", "after"), [(2, 1), (1, 2)])
@@ -344,6 +369,7 @@ def test_alone_in_the_world_nothing_is_sent() -> None:
     assert world.first
     assert not world.claimed(Path())
     assert world.any([True, False], torch.device("cpu")) == [True, False]
+    assert world.mean(0.1) == 0.1
     np.testing.assert_array_equal(world.share(np.arange(5)), np.arange(5))
 
 
