@@ -10,9 +10,9 @@ import pytest
 import tiny
 import torch
 
-from rte.methods.rte import ASSUMED, RobustTemporalEnsembling
+from rte.methods.rte import RobustTemporalEnsembling
 from rte.parts.schedules import Linear, Sine, constant
-from rte.parts.selftune import matching_q, signal
+from rte.parts.selftune import ASSUMED, matching_q, signal
 from rte.views.batch import Batch, Plan
 
 INDEX = [7, 2, 9, 0, 5]

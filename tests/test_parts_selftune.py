@@ -55,7 +55,7 @@ def test_the_signal_is_the_expected_gradient_that_noise_leaves() -> None:
 
 
 def test_only_the_most_confident_predictions_count() -> None:
-    estimate = NoiseEstimate()
+    estimate = NoiseEstimate(3)
     logits = torch.zeros(20, 3)
     logits[:, 1] = torch.linspace(0, 5, 20)  # all say class 1, the last two most loudly
     y = torch.zeros(20, dtype=torch.int64)
@@ -65,7 +65,7 @@ def test_only_the_most_confident_predictions_count() -> None:
 
 
 def test_the_mean_is_plain_at_first_and_forgets_later() -> None:
-    estimate, seen = NoiseEstimate(), []
+    estimate, seen = NoiseEstimate(2), []
     generator = torch.Generator().manual_seed(0)
     logits = torch.tensor([[9.0, 0.0]])
     expected = 0.0
@@ -81,7 +81,7 @@ def test_the_mean_is_plain_at_first_and_forgets_later() -> None:
 
 
 def test_the_estimate_is_part_of_the_state() -> None:
-    estimate, other = NoiseEstimate(), NoiseEstimate()
+    estimate, other = NoiseEstimate(4), NoiseEstimate(4)
     estimate.update(torch.eye(4), torch.tensor([0, 1, 1, 1]))
     other.load_state_dict(estimate.state_dict())
     for each in (estimate, other):

@@ -21,14 +21,9 @@ from rte.methods.base import Method, Pass, Predict, Progress, Task, Terms, Updat
 from rte.parts.ema import EMA
 from rte.parts.losses import ensemble_consistency, gce, jensen_shannon, sharpen
 from rte.parts.schedules import Schedule, Sine, constant
-from rte.parts.selftune import NoiseEstimate, matching_q, signal
+from rte.parts.selftune import NoiseEstimate
 from rte.settings import Settings, setting
 from rte.views.batch import Batch, Plan
-
-SETTLED, OVER = 0.1, 0.5
-"""Shares of the run: from when an estimate of the noise counts, and until when it is made."""
-ASSUMED = 0.4
-"""The noise that `auto` goes by before that."""
 
 
 class RobustTemporalEnsembling(Method):
@@ -64,19 +59,15 @@ class RobustTemporalEnsembling(Method):
             raise ConfigError(f"method.ecr_batch = {cfg.ecr_batch} exceeds the {len(task.y)} examples; set it lower.")
         self.student = task.build()
         self.teacher = EMA(self.student, decay=cfg.decay, warmup=cfg.warmup) if cfg.ema else None
-        self.noise = NoiseEstimate() if cfg.auto else None
+        self.noise = NoiseEstimate(task.classes) if cfg.auto else None
 
     def q(self, t: Progress) -> float:
-        """q of L_q: as set; with `auto`, from a tenth of the run on, the one that suits the noise."""
-        if self.noise is None or t.fraction < SETTLED:
-            return self.cfg.q.at(t)
-        return matching_q(self.noise.share, self.classes)
+        """q of L_q: as set, or with `auto` the one that suits the noise."""
+        set_ = self.cfg.q.at(t)
+        return set_ if self.noise is None else self.noise.q(t, set_)
 
     def pace(self, t: Progress) -> float:
-        """1; with `auto`, what the noise leaves of the labels' signal, taken for ASSUMED before it is known."""
-        if self.noise is None:
-            return 1.0
-        return signal(ASSUMED if t.fraction < SETTLED else self.noise.share, self.classes)
+        return 1.0 if self.noise is None else self.noise.pace(t)
 
     def n_star(self, t: Progress) -> int:
         """N*, or 0 where the term it belongs to is switched off."""
@@ -98,7 +89,9 @@ class RobustTemporalEnsembling(Method):
 
         # L_q = (1 - f_y(x)^q) / q                                                                (eq. gce)
         loss = task = gce(f_x, batch.y, q).mean()
-        terms: Terms = {"task": task, "q": q, **self._look(f_x, batch.y, t)}
+        terms: Terms = {"task": task, "q": q}
+        if self.noise is not None:
+            terms["noise"] = self.noise.look(f_x, batch.y, t)
         if p_aug := [f.softmax(1) for f in f_aug]:
             p_teacher = self._target(batch.x, f_x)
 
@@ -125,14 +118,6 @@ class RobustTemporalEnsembling(Method):
         f_x, *f_aug = f[:b].split(len(batch))
         return f_x, f_aug, [] if own is None else f[b:].split(len(own))
 
-    def _look(self, f_x: Tensor, y: Tensor, t: Progress) -> Terms:
-        """With `auto`, what is seen of the noise so far; later in the run wrong labels may have been learnt."""
-        if self.noise is None:
-            return {}
-        if t.fraction < OVER:
-            self.noise.update(f_x, y)
-        return {"noise": self.noise.share}
-
     def _target(self, x: Tensor, f_x: Tensor) -> Tensor:
         """p'(y|x), without gradient; where there is no teacher, the student's own."""
         f: Tensor = f_x.detach() if self.teacher is None else self.teacher(x)
@@ -149,7 +134,7 @@ class RobustTemporalEnsembling(Method):
         cfg, n, strong, b = self.cfg, self.n_star(t), batch.plan.strong, len(batch)
         first = 0 if cfg.jsd_pair == "shared" else strong - n
         f_x, q = self.student(batch.x), self.q(t)
-        seen = self._look(f_x, batch.y, t)
+        seen = {} if self.noise is None else {"noise": self.noise.look(f_x, batch.y, t)}
         p_teacher, task = self._target(batch.x, f_x), gce(f_x, batch.y, q).mean()
         terms: dict[str, float] = {"task": float(task.detach()), "jsd": 0.0, "ecr": 0.0}
         update(task, more=True)

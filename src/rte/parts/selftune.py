@@ -7,6 +7,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from rte.parts.schedules import Moment
+
 SURE = 0.1
 """The share of a batch, its most confident predictions, whose labels are looked at."""
 MEMORY = 0.99
@@ -17,6 +19,11 @@ LEAST = 0.1
 """The least that `signal` says: a run that hardly moves would never learn that the noise is less than it seems."""
 HIGHEST = 0.9
 """Above, too few examples have a gradient for a class to be learnt at all."""
+
+SETTLED, OVER = 0.1, 0.5
+"""Shares of the run: from when the estimate counts, and until when it is made, lest wrong labels have been learnt."""
+ASSUMED = 0.4
+"""The noise that the learning rate goes by before that."""
 
 
 class NoiseEstimate(nn.Module):
@@ -30,8 +37,9 @@ class NoiseEstimate(nn.Module):
     mean: Tensor
     count: Tensor
 
-    def __init__(self) -> None:
+    def __init__(self, classes: int) -> None:
         super().__init__()
+        self.classes = classes
         self.register_buffer("mean", torch.zeros(()))
         self.register_buffer("count", torch.zeros(()))
 
@@ -48,6 +56,20 @@ class NoiseEstimate(nn.Module):
     def share(self) -> float:
         """0 to 1; 0 before anything was seen."""
         return float(self.mean)
+
+    def look(self, logits: Tensor, y: Tensor, t: Moment) -> float:
+        """See a batch if the run is young enough; returns the estimate."""
+        if t.fraction < OVER:
+            self.update(logits, y)
+        return self.share
+
+    def q(self, t: Moment, before: float) -> float:
+        """The q that suits the noise; `before` there is something to go by, that one."""
+        return before if t.fraction < SETTLED else matching_q(self.share, self.classes)
+
+    def pace(self, t: Moment) -> float:
+        """What the noise leaves of the labels' signal."""
+        return signal(ASSUMED if t.fraction < SETTLED else self.share, self.classes)
 
 
 def matching_q(wrong: float, classes: int) -> float:
