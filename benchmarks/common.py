@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeAlias
@@ -10,11 +10,22 @@ from typing import Any, TypeAlias
 from rte import run
 from rte.budget import Meter, most
 from rte.config import RunConfig
-from rte.errors import CheckpointError
+from rte.errors import CheckpointError, UserError
 from rte.files import read_json
+from rte.train.trainer import Interrupted
 
 Lengths: TypeAlias = dict[str, dict[str, int]]
 """Steps by the name of a run and by minutes."""
+
+
+def plainly(main: Callable[[], None]) -> None:
+    """Run a benchmark: a user's mistake and a stop are one sentence, not a traceback."""
+    try:
+        main()
+    except Interrupted as stop:
+        raise SystemExit(f"stopped by {stop}; the same command goes on from here.") from None
+    except UserError as error:
+        raise SystemExit(str(error)) from None
 
 
 def trained(folder: Path, config: RunConfig, data_dir: Path | None = None) -> dict[str, Any]:
@@ -36,7 +47,7 @@ def meters(
     for _ in range(rounds):
         for name, one in prepared.items():
             trainer, _ = run.make_trainer(one, save=lambda name, state: None)
-            yield name, one.config, Meter(trainer, len(one.train_rows) // one.config.train.batch)
+            yield name, one.config, Meter(trainer)
 
 
 def step_costs(configs: dict[str, RunConfig], data_dir: Path | None) -> dict[str, float]:

@@ -17,16 +17,14 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from common import Lengths, lengths, trained
+from common import Lengths, lengths, plainly, trained
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from rte.config import RunConfig, merge, parse_override, resolve
-from rte.errors import UserError
 from rte.files import read_json, write_json
 from rte.noise.config import parse_noise
-from rte.reproduce.plan import part
-from rte.train.trainer import Interrupted
+from rte.reproduce.plan import anchored, part
 
 METHODS = "rte,gce,ce,elr"
 WORST = "labels:CIFAR-10_human.pt:worse_label"
@@ -38,14 +36,22 @@ PLAIN = str.maketrans(":/", "--")
 
 def settings(args: argparse.Namespace, method: str, noise: str, seed: int = 0, **train: int) -> RunConfig:
     """The preset for one method under one noise, whose file is in the data folder; `--set` counts for all."""
-    fields = parse_noise(noise)
-    if fields.get("file") and args.data_dir:
-        fields["file"] = str(args.data_dir / fields["file"])
-    tree: dict[str, Any] = {"data": {"name": "cifar10"}, "noise": fields, "seed": seed}
+    tree: dict[str, Any] = {"data": {"name": "cifar10"}, "noise": parse_noise(noise), "seed": seed}
     tree = merge(tree, {"method": {"name": method}, "train": {**train, "evaluate_every": 1000}})
     for text in args.set:
         tree = merge(tree, parse_override(text))
-    return resolve(args.preset, tree)
+    return anchored(resolve(args.preset, tree), args.data_dir)
+
+
+def fitted(args: argparse.Namespace, kept: Path) -> Lengths:
+    """How long each run may be: as kept, or measured for the methods that lack one of the times."""
+    known: Lengths = read_json(kept) if kept.exists() else {}
+    lacking = [m for m in args.methods if not {f"{t:g}" for t in args.budgets} <= set(known.get(m, {}))]
+    if lacking:
+        fresh = lengths({m: settings(args, m, args.noises[0]) for m in lacking}, args.budgets, args.data_dir)
+        known |= {m: {**fresh[m], **known.get(m, {})} for m in lacking}
+        write_json(kept, known)
+    return known
 
 
 def contests(args: argparse.Namespace, steps_of: Lengths) -> list[dict[str, Any]]:
@@ -123,20 +129,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--figure", type=Path)
     args = parser.parse_args()
-    try:
-        args.out.mkdir(parents=True, exist_ok=True)
-        kept = args.out / "steps.json"
-        if not kept.exists():
-            kinds = {method: settings(args, method, args.noises[0]) for method in args.methods}
-            write_json(kept, lengths(kinds, args.budgets, args.data_dir))
-        found = contests(args, read_json(kept))
-        for one in part(found, args.part):
-            accuracy = 100 * trained(one["folder"], one["config"], args.data_dir)["test"]["last"]
-            print(f"{one['folder'].name}: {accuracy:.2f} % after {one['steps']} steps", flush=True)
-    except Interrupted as stop:
-        raise SystemExit(f"stopped by {stop}; the same command goes on from here.") from None
-    except UserError as error:
-        raise SystemExit(str(error)) from None
+    args.out.mkdir(parents=True, exist_ok=True)
+    found = contests(args, fitted(args, args.out / "steps.json"))
+    for one in part(found, args.part):
+        accuracy = 100 * trained(one["folder"], one["config"], args.data_dir)["test"]["last"]
+        print(f"{one['folder'].name}: {accuracy:.2f} % after {one['steps']} steps", flush=True)
     rows = summary(found)
     if args.json:
         write_json(args.json, {"preset": args.preset, "rows": rows})
@@ -145,4 +142,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

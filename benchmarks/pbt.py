@@ -22,16 +22,15 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from common import trained
+from common import plainly, trained
 from rich.console import Console
 
 from rte import tune
 from rte.config import RunConfig, resolve
-from rte.errors import CheckpointError, UserError
+from rte.errors import CheckpointError
 from rte.files import write_json
 from rte.report.schedules import draw
 from rte.search.plan import read_plan, read_records
-from rte.train.trainer import Interrupted
 
 SEARCH = [
     "train.lr=[0.01, 0.2]",
@@ -111,12 +110,7 @@ def main() -> None:
     console = Console()
     rounds = []
     for seed in range(args.seeds):
-        try:
-            rounds.append(compete(seed, args, console))
-        except Interrupted as stop:
-            raise SystemExit(f"stopped by {stop}; the same command goes on from here.") from None
-        except UserError as error:
-            raise SystemExit(str(error)) from None
+        rounds.append(compete(seed, args, console))
         if args.json:  # after each, so that the first numbers can be read early
             shape = {"population": args.population, "interval": args.interval, "search": SEARCH, "margin": MARGIN}
             write_json(args.json, {**shape, "epochs": rounds[0]["epochs"], "mean": summary(rounds), "rounds": rounds})
@@ -129,4 +123,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

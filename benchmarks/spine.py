@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from common import step_costs, trained
+from common import plainly, step_costs, trained
 
 from rte.config import RunConfig, merge, resolve
 from rte.files import read_json, write_json
@@ -87,4 +87,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

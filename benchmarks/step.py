@@ -17,6 +17,7 @@ from statistics import median, quantiles
 from time import perf_counter
 
 import torch
+from common import plainly
 
 from rte import run
 from rte.config import resolve
@@ -94,4 +95,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

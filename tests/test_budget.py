@@ -72,7 +72,7 @@ def test_each_number_of_views_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     views = {"kind": "steps", "values": [0, 2, 4], "fractions": [0, 0.5, 0.75]}
     made = trainer(quick("rte", method={"views": views, "jsd_weight": 0.0}))
     seen = watched(made, lambda batch: batch.plan.strong, monkeypatch)
-    meter = Meter(made, 5)
+    meter = Meter(made)
     assert meter.evaluation > 0
     assert 0 < meter.seconds(20) < meter.seconds(40)
     assert seen == {0, 2, 4}
@@ -81,7 +81,7 @@ def test_each_number_of_views_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_resolution_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     made = trainer(quick("ce", train={"resolution": {"kind": "steps", "values": [0.5, 1.0], "fractions": [0, 0.9]}}))
     seen = watched(made, lambda batch: batch.views.shape[-1], monkeypatch)
-    Meter(made, 5).seconds(20)
+    Meter(made).seconds(20)
     assert seen == {4, 8}
 
 
@@ -89,7 +89,7 @@ def test_views_that_come_with_some_epoch_count_in_runs_that_reach_it(monkeypatch
     views = {"kind": "steps", "values": [0, 6], "epochs": [0, 4]}
     made = trainer(quick("rte", method={"views": views, "jsd_weight": 0.0}))
     seen = watched(made, lambda batch: batch.plan.strong, monkeypatch)
-    meter = Meter(made, 5)
+    meter = Meter(made)
     monkeypatch.setattr(budget, "_timed", lambda trainer: (0.0, 1.0 + trainer.method.views(at(trainer)).strong))
     meter.evaluation = 0.0
     assert meter.seconds(20) == pytest.approx(20)

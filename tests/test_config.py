@@ -109,6 +109,22 @@ def test_merge_replaces_a_table_of_another_kind() -> None:
     }
 
 
+def test_merge_replaces_a_schedule_whose_kind_is_said_anew() -> None:
+    by_epochs = {"kind": "steps", "values": [0.0, 1.0], "epochs": [0, 20]}
+    by_fractions = {"kind": "steps", "values": [0.0, 2.0], "fractions": [0.0, 0.5]}
+    assert merge({"w": by_epochs}, {"w": by_fractions}) == {"w": by_fractions}
+    assert merge({"w": {"values": [1.0]}}, {"w": {"kind": "steps"}}) == {"w": {"values": [1.0], "kind": "steps"}}
+    over = {"method": {"jsd_weight": by_fractions}}
+    method = resolve("laptop", {"data": {"name": "cifar10"}, **over}).method
+    assert method.model_dump()["jsd_weight"]["fractions"] == (0.0, 0.5)
+
+
+def test_merge_keeps_what_a_table_of_the_same_name_says() -> None:
+    assert merge({"m": {"q": 1}}, {"m": {"name": "a"}}) == {"m": {"q": 1, "name": "a"}}
+    assert merge({"m": {"name": "a", "q": 1}}, {"m": {"name": "a"}}) == {"m": {"name": "a", "q": 1}}
+    assert merge({"m": {"name": "a", "q": 1}}, {"m": {"name": "b"}}) == {"m": {"name": "b"}}
+
+
 def test_data_specifications() -> None:
     assert parse_data("cifar10") == {"name": "cifar10"}
     assert parse_data("some/file.npz") == {"name": "arrays", "path": "some/file.npz"}

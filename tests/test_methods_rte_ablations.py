@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,11 +52,11 @@ def reference(
 ) -> float:
     """L_q + jsd JSD + ecr ECR, the terms one by one."""
     x, views, teacher = logits(method, batch)
-    total = float(oracles.gce(x, batch.y.tolist(), q).mean())
+    seen = views[0] if method.cfg.task_view == "strong" and views else x
+    total = float(oracles.gce(seen, batch.y.tolist(), q).mean())
     if jsd:
-        target = oracles.softmax(teacher)
-        three = [target, oracles.softmax(views[0]), oracles.softmax(views[1])]
-        total += jsd * float(oracles.jensen_shannon(three).mean())
+        all_ = [oracles.softmax(one) for one in (teacher, *views[: method.cfg.jsd_views])]
+        total += jsd * float(oracles.jensen_shannon(all_).mean())
     if batch.second is not None:
         _, views, teacher = logits(method, batch.second)
     target = oracles.sharpen(oracles.softmax(teacher), temperature)
@@ -90,9 +91,43 @@ def test_loss_is_the_whole_objective(
     assert ("jsd" in terms, "ecr" in terms) == (jsd > 0, True)
 
 
+@pytest.mark.parametrize("task_view", ["weak", "strong"])
+@pytest.mark.parametrize("jsd_views", [1, 2])
+@pytest.mark.parametrize("views", [1, 3])
+@pytest.mark.parametrize("ecr_batch", [None, len(OTHERS)])
+def test_one_strong_view_may_carry_the_whole_objective(
+    task_view: str, jsd_views: int, views: int, ecr_batch: int | None
+) -> None:
+    cfg = {"jsd_views": jsd_views, "task_view": task_view, "views": views, "ecr_batch": ecr_batch}
+    method = make(q=0.3, jsd_weight=5.0, ecr_weight=3.0, **cfg)
+    batch = batches(method)
+    if ecr_batch is None and views == 1 and jsd_views == 2:  # of the two views JSD needs, ECR sees the first
+        one_less = replace(batch, views=batch.views[: 2 * len(batch)], plan=Plan(strong=1))
+        expected = reference(batch, method, q=0.3, jsd=5.0, ecr=0.0, temperature=1.0, skip=0)
+        expected += reference(one_less, method, q=0.3, jsd=0.0, ecr=3.0, temperature=1.0, skip=0)
+        expected -= reference(one_less, method, q=0.3, jsd=0.0, ecr=0.0, temperature=1.0, skip=0)
+    else:
+        expected = reference(batch, method, q=0.3, jsd=5.0, ecr=3.0, temperature=1.0, skip=0)
+    assert tiny.number(method.loss(batch, T)["loss"]) == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_student_is_spared_the_weak_view_that_no_term_needs() -> None:
+    method = make(views=1, jsd_views=1, task_view="strong")
+    seen: list[int] = []
+    method.student.register_forward_hook(lambda net, x, out: seen.append(len(x[0])))
+    assert method.views(T) == Plan(strong=1)
+    method.loss(batches(method), T)
+    plain = make(views=1, jsd_views=1, task_view="strong", jsd_weight=0.0, ecr_weight=0.0)
+    plain.student.register_forward_hook(lambda net, x, out: seen.append(len(x[0])))
+    plain.loss(batches(plain), T)  # the weak view is all there is
+    assert seen == [len(INDEX), len(INDEX)]
+
+
 @pytest.mark.parametrize(
     ("cfg", "plan"),
     [
+        ({"views": 1, "jsd_views": 1}, Plan(strong=1)),
+        ({"views": 1, "jsd_views": 1, "jsd_pair": "separate"}, Plan(strong=2)),
         ({"views": 3, "ecr_batch": 4}, Plan(strong=2, second=Plan(strong=3))),
         ({"views": 1, "ecr_batch": 4, "jsd_weight": 0.0}, Plan(strong=0, second=Plan(strong=1))),
         ({"views": 3, "ecr_batch": 4, "ecr_weight": 0.0}, Plan(strong=2, second=Plan(strong=0))),
@@ -179,6 +214,9 @@ def test_values_out_of_range_are_refused(cfg: dict[str, Any]) -> None:
 def test_combinations_without_a_meaning_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"train\.accumulate"):
         quick(method={"chunk": 2, "ecr_batch": 8})
+    for other in ({"chunk": 2}, {"ema": False}):
+        with pytest.raises(ConfigError, match="task_view = strong"):
+            quick(method={"task_view": "strong", **other})
     with pytest.raises(ConfigError, match="ecr_batch = 13 exceeds the 12 examples"):
         make(ecr_batch=13)
 
@@ -194,6 +232,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "sharpened": {"temperature": 0.5},
     "self-tuned": {"auto": True},
     "separate pair": {"jsd_pair": "separate"},
+    "one view for all": {"views": 1, "jsd_views": 1, "task_view": "strong"},
     "in parts": {"jsd_pair": "separate", "chunk": 2, "views": 3, "ema": False},
 }
 

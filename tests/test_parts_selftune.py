@@ -7,8 +7,10 @@ import math
 import numpy as np
 import pytest
 import torch
+from conftest import quick
 from hypothesis import given
 from hypothesis import strategies as st
+from test_train_trainer import trainer
 
 from rte.parts.selftune import CONTRAST, HIGHEST, LEAST, MEMORY, NoiseEstimate, matching_q, signal
 
@@ -88,3 +90,15 @@ def test_the_estimate_is_part_of_the_state() -> None:
         each.update(torch.eye(4) * 3, torch.tensor([1, 1, 1, 1]))
     assert estimate.share == other.share
     assert not list(estimate.parameters())
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_run_finds_out_how_wrong_its_labels_are(seed: int) -> None:
+    plain = {"auto": True, "q": 0.7, "jsd_weight": 0.0, "ecr_weight": 0.0}
+    found = []
+    for noise in ({"name": "none"}, {"name": "symmetric", "ratio": 0.4}):
+        one = trainer(quick("rte", noise=noise, seed=seed, method=plain, train={"epochs": 20, "batch": 64}))
+        one.fit()
+        assert isinstance(one.method.noise, NoiseEstimate)
+        found.append(one.method.noise.share)
+    assert found == pytest.approx([0.0, 0.4], abs=0.13)  # too high, if anything: see the class

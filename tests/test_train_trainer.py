@@ -245,7 +245,7 @@ def test_the_contract_carries_custom_updates_and_trainable_labels(monkeypatch: p
     assert same(straight.method, second.method)
 
 
-def test_resolution_follows_its_schedule_and_resumes() -> None:
+def test_resolution_follows_its_schedule_and_resumes(monkeypatch: pytest.MonkeyPatch) -> None:
     rising = {"kind": "steps", "values": [0.5, 1.0], "fractions": [0.0, 0.5]}
     config = quick("rte", train={"resolution": rising})
     straight, sides = trainer(config), []
@@ -255,7 +255,7 @@ def test_resolution_follows_its_schedule_and_resumes() -> None:
         sides.append((t.fraction, batch.views.shape[-1]))
         return plain(batch, t, update)
 
-    straight.method.step = step  # type: ignore[method-assign]
+    monkeypatch.setattr(straight.method, "step", step)
     straight.fit()
     assert {side for fraction, side in sides if fraction < 0.5} == {4}
     assert {side for fraction, side in sides if fraction >= 0.5} == {8}

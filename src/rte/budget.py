@@ -55,8 +55,7 @@ def fit_budget(prepared: Prepared, seconds: float, *, started: float | None = No
     world = World.join()
     trainer, _ = make_trainer(prepared, save=lambda name, state: None, world=world)
     config = prepared.config
-    per_epoch = max(1, len(prepared.train_rows) // config.train.batch)
-    meter = Meter(trainer, per_epoch)
+    meter = Meter(trainer)
     for _ in range(2):  # first what the length depends on is timed, which takes time itself
         gone = world.mean(time.monotonic() - started)
         steps = most(meter.seconds, SHARE * (seconds - gone))
@@ -65,7 +64,7 @@ def fit_budget(prepared: Prepared, seconds: float, *, started: float | None = No
             f"a budget of {seconds:.0f} s is enough for {steps} steps of {meter.step(LEAST):.2g} s after the set-up, "
             "which is no training; give more time, or a smaller network (--net compact-16)."
         )
-    return config.with_train(steps=steps, epochs=math.ceil(steps / per_epoch))
+    return config.with_train(steps=steps, epochs=math.ceil(steps / meter.per_epoch))
 
 
 def most(cost: Callable[[int], float], seconds: float) -> int:
@@ -86,9 +85,9 @@ class Meter:
     add views in long runs only. Processes average each time before they use it, so that they ask for the same ones.
     """
 
-    def __init__(self, trainer: Trainer, per_epoch: int) -> None:
-        self.trainer, self.per_epoch = trainer, per_epoch
-        self._set_length(per_epoch)
+    def __init__(self, trainer: Trainer) -> None:
+        self.trainer, self.per_epoch = trainer, max(1, trainer.n // trainer.cfg.batch)
+        self._set_length(self.per_epoch)
         next(trainer.steps())  # compiles what is compiled on first use
         began = time.perf_counter()
         if trainer.world.first:

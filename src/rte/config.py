@@ -166,7 +166,11 @@ def validate(model: type[S], values: Mapping[str, Any], section: str) -> S:
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> Tree:
-    """Two trees as one: tables are merged, anything else is replaced, as is a table of another `kind` or `name`."""
+    """Two trees as one: tables are merged, anything else is replaced.
+
+    So is a table of another `name`, and one whose `kind` is said anew: a schedule that steps by fractions of the run
+    and one that steps by epochs are of one kind, and make no sense together.
+    """
     out = dict(base)
     for key, value in over.items():
         old = out.get(key)
@@ -178,7 +182,9 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> Tree:
 
 
 def _alike(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    return all(old[tag] == new[tag] for tag in ("kind", "name") if tag in old and tag in new)
+    if "kind" in old and "kind" in new:
+        return False
+    return "name" not in old or new.get("name", old["name"]) == old["name"]
 
 
 def read_preset(name: str) -> Tree:

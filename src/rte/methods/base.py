@@ -15,7 +15,7 @@ step from (seed, step), so that a resumed run draws the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias
 
@@ -132,6 +132,10 @@ class Method(nn.Module):
 
     def after_step(self, t: Progress) -> None:
         """Called after each optimiser step."""
+
+    def running(self) -> Iterator[nn.Module]:
+        """Modules whose buffers are running means over batches; several processes average them after each step."""
+        return (m for m in self.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm))
 
     def predict(self, x: Tensor) -> Tensor:
         """The logits that are reported, selected on and exported."""

@@ -9,12 +9,13 @@ y      the given, perhaps wrong, label      N*      how many strong views
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Literal
 
 import torch
 from pydantic import model_validator
-from torch import Tensor
+from torch import Tensor, nn
 
 from rte.errors import ConfigError
 from rte.methods.base import Method, Pass, Predict, Progress, Task, Terms, Update
@@ -43,12 +44,16 @@ class RobustTemporalEnsembling(Method):
         ema: bool = setting(True, "targets and predictions by the teacher; false: by the student itself")
         ecr_batch: int | None = setting(None, "examples drawn for ECR alone; none: those of the task loss", ge=1)
         temperature: float = setting(1.0, "T: ECR's target is p'^(1/T), normalised", gt=0.0, le=1.0)
-        jsd_pair: Literal["shared", "separate"] = setting("shared", "the first two of the N* views, or two more")
+        jsd_pair: Literal["shared", "separate"] = setting("shared", "the first of the N* views, or some more")
+        jsd_views: Literal[1, 2] = setting(2, "strong views that JSD compares with the teacher's")
+        task_view: Literal["weak", "strong"] = setting("weak", "L_q is of x, or of its first strong view, if any")
 
         @model_validator(mode="after")
-        def _one_way_to_save_memory(self) -> RobustTemporalEnsembling.Config:
+        def _makes_sense(self) -> RobustTemporalEnsembling.Config:
             if self.chunk and self.ecr_batch:
                 raise ValueError("chunk cuts only the task's batch; with ecr_batch, save memory by train.accumulate")
+            if self.task_view == "strong" and (self.chunk or not self.ema):
+                raise ValueError("task_view = strong leaves the weak view to the teacher: it needs ema, and no chunk")
             return self
 
     cfg: Config
@@ -74,7 +79,7 @@ class RobustTemporalEnsembling(Method):
         return round(self.cfg.views.at(t)) if self.cfg.ecr_weight.at(t) else 0
 
     def views(self, t: Progress) -> Plan:
-        n, pair = self.n_star(t), 2 if self.cfg.jsd_weight.at(t) else 0
+        n, pair = self.n_star(t), self.cfg.jsd_views if self.cfg.jsd_weight.at(t) else 0
         if self.cfg.ecr_batch is not None:
             return Plan(strong=pair, second=Plan(strong=n))
         return Plan(strong=max(n, pair) if self.cfg.jsd_pair == "shared" else pair + n)
@@ -97,7 +102,7 @@ class RobustTemporalEnsembling(Method):
 
         # JSD = (KL(p_orig || M) + KL(p_aug1 || M) + KL(p_aug2 || M)) / 3, p_orig from the teacher (eq. jsd)
         if jsd_weight := cfg.jsd_weight.at(t):
-            terms["jsd"] = jsd = jensen_shannon([p_teacher, p_aug[0], p_aug[1]]).mean()
+            terms["jsd"] = jsd = jensen_shannon([p_teacher, *p_aug[: cfg.jsd_views]]).mean()
             loss = loss + jsd_weight * jsd
 
         # ECR = 1/(|Y| N*) sum_i || p'(y|x) - p(y|A_i(x)) ||^2                                     (eq. meanteacher)
@@ -110,13 +115,15 @@ class RobustTemporalEnsembling(Method):
         return {"loss": loss, **terms}
 
     def _student(self, batch: Batch) -> tuple[Tensor, Sequence[Tensor], Sequence[Tensor]]:
-        """f on x, its strong views, and ECR's own views; all as one batch, for shared batch-norm statistics."""
-        own, rows, b = batch.second, batch.views, len(batch.views)
+        """f on what L_q sees, strong views, and ECR's own views; all as one batch, for shared batch-norm statistics."""
+        own, spared = batch.second, self.cfg.task_view == "strong" and batch.plan.strong > 0
+        rows = batch.views[len(batch) * spared :]
+        b = len(rows)
         if own is not None:
             rows = torch.cat([rows, own.views if self.teacher is None else own.views[len(own) :]])
         f = self.student(rows)
-        f_x, *f_aug = f[:b].split(len(batch))
-        return f_x, f_aug, [] if own is None else f[b:].split(len(own))
+        f_aug = f[:b].split(len(batch))
+        return f_aug[0], f_aug if spared else f_aug[1:], [] if own is None else f[b:].split(len(own))
 
     def _target(self, x: Tensor, f_x: Tensor) -> Tensor:
         """p'(y|x), without gradient; where there is no teacher, the student's own."""
@@ -143,7 +150,7 @@ class RobustTemporalEnsembling(Method):
             p_aug = [f.softmax(1) for f in self.student(views).split(b)]
             loss = torch.zeros((), device=task.device)
             if start == 0 and (jsd_weight := cfg.jsd_weight.at(t)):
-                jsd = jensen_shannon([p_teacher, p_aug[0], p_aug[1]]).mean()
+                jsd = jensen_shannon([p_teacher, *p_aug[: cfg.jsd_views]]).mean()
                 terms["jsd"], loss = float(jsd.detach()), loss + jsd_weight * jsd
             if mine := p_aug[max(0, first - start) : max(0, first + n - start)]:
                 ecr = ensemble_consistency(sharpen(p_teacher, cfg.temperature), mine).mean() * (len(mine) / n)
@@ -155,6 +162,9 @@ class RobustTemporalEnsembling(Method):
     def after_step(self, t: Progress) -> None:
         if self.teacher is not None:
             self.teacher.update(self.student)  # theta' <- alpha theta' + (1 - alpha) theta
+
+    def running(self) -> Iterator[nn.Module]:
+        return chain(super().running(), [] if self.noise is None else [self.noise])
 
     def predict(self, x: Tensor) -> Tensor:
         logits: Tensor = self.student(x) if self.teacher is None else self.teacher(x)

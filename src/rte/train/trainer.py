@@ -24,7 +24,6 @@ from torch import Tensor
 from rte.config import TrainConfig
 from rte.errors import ConfigError, TrainingError
 from rte.methods.base import Method, Predict, Progress, Terms
-from rte.parts.selftune import NoiseEstimate
 from rte.rng import fold
 from rte.train.distributed import World
 from rte.train.journal import Journal
@@ -170,10 +169,8 @@ class Trainer:
     def _agree(self, method: Method) -> None:
         """Running means, as those of batch norm, are each process's own until they are averaged."""
         if self.world.size > 1:
-            running = [
-                m for m in method.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm | NoiseEstimate)
-            ]
-            self.world.average(b for module in running for b in module.buffers() if b.is_floating_point())
+            means = (b for module in method.running() for b in module.buffers())
+            self.world.average(b for b in means if b.is_floating_point())
 
     def _moments(self, slots: list[Slot]) -> Iterator[Progress]:
         first = self.step - self.done
