@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any, TypeAlias
 
 from rte import run
-from rte.budget import Meter, most
+from rte.budget import Meter, most, widest
 from rte.config import RunConfig
 from rte.errors import CheckpointError, UserError
 from rte.files import read_json
@@ -48,6 +48,14 @@ def meters(
         for name, one in prepared.items():
             trainer, _ = run.make_trainer(one, save=lambda name, state: None)
             yield name, one.config, Meter(trainer)
+
+
+def networks(config: RunConfig, minutes: list[float], data_dir: Path | None) -> dict[str, str]:
+    """The network that --budget takes for each time."""
+    prepared = run.prepare(config, run.load_dataset(config, data_dir))
+    trainer, _ = run.make_trainer(prepared, save=lambda name, state: None)
+    meter = Meter(trainer)
+    return {f"{m:g}": widest(prepared, most(meter.seconds, 60 * m) / meter.per_epoch) for m in minutes}
 
 
 def step_costs(configs: dict[str, RunConfig], data_dir: Path | None) -> dict[str, float]:

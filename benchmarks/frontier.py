@@ -3,21 +3,23 @@
     python benchmarks/frontier.py --data-dir DIR --json results/frontier.json --figure docs/images/frontier.png
     python -m rte.report.measured docs                          # puts the numbers on the page
 
-First it is measured on an idle machine, by turns, how many steps of each method fit into each time, and kept in
-OUT/steps.json. A budget is then a number of steps, to which each method's schedules are fitted, so that the runs may
-share the machine: with OMP_NUM_THREADS=1, call the command twice with --part 1/2 and 2/2. The settings are the
-preset's for each method; none was chosen by looking at the test set. Runs are kept in OUT and skipped when done.
+First it is measured on an idle machine which network --budget takes for each time, and by turns how many steps of each
+method with that network fit into it; both are kept in OUT/steps.json. A budget is then a number of steps, to which each
+method's schedules are fitted, so that the runs may share the machine: with OMP_NUM_THREADS=1, call the command twice
+with --part 1/2 and 2/2. The settings are the preset's for each method; none was chosen by looking at the test set. Runs
+are kept in OUT and skipped when done.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+from itertools import product
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from common import Lengths, lengths, plainly, trained
+from common import lengths, networks, plainly, trained
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -34,46 +36,49 @@ TRAINING = 50_000
 PLAIN = str.maketrans(":/", "--")
 
 
-def settings(args: argparse.Namespace, method: str, noise: str, seed: int = 0, **train: int) -> RunConfig:
+def settings(
+    args: argparse.Namespace, method: str, noise: str, net: str | None = None, seed: int = 0, **train: int
+) -> RunConfig:
     """The preset for one method under one noise, whose file is in the data folder; `--set` counts for all."""
     tree: dict[str, Any] = {"data": {"name": "cifar10"}, "noise": parse_noise(noise), "seed": seed}
     tree = merge(tree, {"method": {"name": method}, "train": {**train, "evaluate_every": 1000}})
     for text in args.set:
         tree = merge(tree, parse_override(text))
-    return anchored(resolve(args.preset, tree), args.data_dir)
+    config = anchored(resolve(args.preset, tree), args.data_dir)
+    return config.with_net(net or config.net.name)
 
 
-def fitted(args: argparse.Namespace, kept: Path) -> Lengths:
-    """How long each run may be: as kept, or measured for the methods that lack one of the times."""
-    known: Lengths = read_json(kept) if kept.exists() else {}
-    lacking = [m for m in args.methods if not {f"{t:g}" for t in args.budgets} <= set(known.get(m, {}))]
-    if lacking:
-        fresh = lengths({m: settings(args, m, args.noises[0]) for m in lacking}, args.budgets, args.data_dir)
-        known |= {m: {**fresh[m], **known.get(m, {})} for m in lacking}
+def fitted(args: argparse.Namespace, kept: Path) -> dict[str, dict[str, Any]]:
+    """By minutes: the network, and how long each method's run may be; as kept, or measured where that is lacking."""
+    known: dict[str, dict[str, Any]] = read_json(kept) if kept.exists() else {}
+    noise = args.noises[0]
+    if new := [m for m in args.budgets if f"{m:g}" not in known]:
+        found = networks(settings(args, args.methods[0], noise), new, args.data_dir)
+        known |= {minutes: {"net": net} for minutes, net in found.items()}
+    for net in sorted({row["net"] for row in known.values()}):
+        minutes = [m for m in args.budgets if known[f"{m:g}"]["net"] == net]
+        lacking = [name for name in args.methods if any(name not in known[f"{m:g}"] for m in minutes)]
+        fresh = lengths({name: settings(args, name, noise, net) for name in lacking}, minutes, args.data_dir)
+        for name, steps in fresh.items():
+            for m in minutes:
+                known[f"{m:g}"].setdefault(name, steps[f"{m:g}"])
         write_json(kept, known)
     return known
 
 
-def contests(args: argparse.Namespace, steps_of: Lengths) -> list[dict[str, Any]]:
+def contests(args: argparse.Namespace, known: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """Every run: seed by seed, short ones first."""
     found = []
-    for seed in range(args.seeds):
-        for minutes in args.budgets:
-            for noise in args.noises:
-                for method in args.methods:
-                    steps = steps_of[method][f"{minutes:g}"]
-                    train = settings(args, method, noise).train
-                    epochs = math.ceil(steps / ((train.examples or TRAINING) // train.batch))
-                    folder = args.out / f"{noise}-{minutes:g}m-{method}-s{seed}".translate(PLAIN)
-                    config = settings(args, method, noise, seed, steps=steps, epochs=epochs)
-                    entry = {
-                        "noise": TITLES.get(noise, noise),
-                        "minutes": minutes,
-                        "method": method,
-                        "seed": seed,
-                        "steps": steps,
-                    }
-                    found.append({**entry, "config": config, "folder": folder})
+    for seed, minutes in product(range(args.seeds), args.budgets):
+        row = known[f"{minutes:g}"]
+        for noise, method in product(args.noises, args.methods):
+            steps, net = row[method], row["net"]
+            train = settings(args, method, noise).train
+            epochs = math.ceil(steps / ((train.examples or TRAINING) // train.batch))
+            folder = args.out / f"{noise}-{minutes:g}m-{method}-s{seed}".translate(PLAIN)
+            config = settings(args, method, noise, net, seed, steps=steps, epochs=epochs)
+            entry = {"noise": TITLES.get(noise, noise), "minutes": minutes, "method": method, "net": net}
+            found.append({**entry, "seed": seed, "steps": steps, "config": config, "folder": folder})
     return found
 
 
@@ -84,7 +89,7 @@ def summary(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
         done = one["folder"] / "result.json"
         if not done.exists():
             continue
-        head = {name: one[name] for name in ("noise", "minutes", "method", "steps")}
+        head = {name: one[name] for name in ("noise", "minutes", "method", "net", "steps")}
         row = rows.setdefault(tuple(head.values()), {**head, "seeds": [], "last": [], "memorised": []})
         result = read_json(done)
         row["seeds"].append(one["seed"])

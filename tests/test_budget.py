@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from hypothesis import strategies as st
 from test_train_trainer import StopAfter, same, trainer
 
 from rte import budget, run
-from rte.budget import Meter, fit_budget, most, parse_budget
+from rte.budget import Meter, fit_budget, most, parse_budget, widest
+from rte.cli import compare
+from rte.config import RunConfig
 from rte.errors import ConfigError
 from rte.files import read_json
 from rte.methods.base import Progress
@@ -98,8 +101,69 @@ def test_views_that_come_with_some_epoch_count_in_runs_that_reach_it(monkeypatch
     assert seen == {0}
 
 
+def test_views_that_only_long_runs_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    views = {"kind": "steps", "values": [0, 6], "fractions": [0.0, 0.5], "least": 8}
+    made = trainer(quick("rte", method={"views": views, "jsd_weight": 0.0}))
+    meter = Meter(made)
+    monkeypatch.setattr(budget, "_timed", lambda trainer: (0.0, 1.0 + trainer.method.views(at(trainer)).strong))
+    meter.evaluation = 0.0
+    longest = 7 * meter.per_epoch  # of those without
+    assert meter.seconds(longest) == pytest.approx(longest)
+    assert meter.seconds(longest + 1) == pytest.approx(4 * (longest + 1), rel=0.02)
+    assert most(meter.seconds, 2 * longest) == longest  # there is time for more, but not for views
+    assert most(meter.seconds, 8 * longest) == pytest.approx(2 * longest, rel=0.02)
+
+
 def at(trainer: Trainer) -> Progress:
     return Progress(trainer.epoch, trainer.cfg.epochs, step=trainer.step, steps=trainer.cfg.steps)
+
+
+WIDER = {"name": "compact-8", "wider": ["compact-12", "compact-16"], "wider_epochs": 10}
+
+
+@pytest.mark.parametrize(
+    ("epochs", "name"), [(9, "compact-8"), (20, "compact-8"), (29, "compact-12"), (60, "compact-16")]
+)
+def test_a_wider_network_is_taken_where_there_is_time_to_train_it(epochs: float, name: str) -> None:
+    config = quick("ce", net=WIDER)
+    prepared = run.prepare(config, run.load_dataset(config, None))
+    assert widest(prepared, epochs) == name
+    as_it_is = quick("ce", net={**WIDER, "wider": []})
+    assert widest(replace(prepared, config=as_it_is), epochs) == "compact-8"
+
+
+def test_the_length_is_that_of_the_network_which_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = quick("ce", net=WIDER, train={"evaluate_every": 1_000_000})
+    prepared = run.prepare(config, run.load_dataset(config, None))
+    seconds = {"compact-8": 0.01, "compact-16": 0.04}
+
+    def timed(made: Trainer) -> tuple[float, float]:
+        channels = made.method.state_dict()["net.stem.0.weight"].shape[0]
+        return 0.0, seconds["compact-8" if channels == 8 else "compact-16"]
+
+    monkeypatch.setattr(budget, "_timed", timed)
+    fitted = fit_budget(prepared, 1000.0)
+    assert fitted.net.name == "compact-16"
+    assert fitted.train.steps == pytest.approx(1000 / 0.04, rel=0.1)
+    assert fit_budget(replace(prepared, config=config.with_net("compact-16")), 1000.0).net.name == "compact-16"
+
+
+@pytest.mark.parametrize(("budget_", "second"), [("1m", "compact-16"), (None, "compact-8")])
+def test_methods_are_compared_on_the_network_that_the_first_one_got(
+    budget_: str | None, second: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen: list[tuple[str, tuple[str, ...]]] = []
+
+    def start(config: RunConfig, folder: Path, **kwargs: Any) -> dict[str, Any]:
+        seen.append((config.net.name, config.net.wider))
+        return {"net": "compact-16"}
+
+    monkeypatch.setattr("rte.run.start", start)
+    monkeypatch.setattr("rte.report.tables.comparison", lambda results: "")
+    settings = ["net.name=compact-8", "net.wider=['compact-16']"]
+    compare("digits", methods="ce,gce", budget=budget_, settings=settings, out=tmp_path)
+    assert [name for name, _ in seen] == ["compact-8", second]
+    assert seen[0][1] == ("compact-16",)
 
 
 def test_a_budget_becomes_a_number_of_steps() -> None:

@@ -10,10 +10,12 @@ import math
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from statistics import mean, median
 from typing import TypeAlias
 
+from rte import nets
 from rte.config import RunConfig
 from rte.errors import ConfigError
 from rte.methods.base import Progress
@@ -49,22 +51,46 @@ def parse_budget(text: str) -> float:
 def fit_budget(prepared: Prepared, seconds: float, *, started: float | None = None) -> RunConfig:
     """The settings of the run with its length set such that it ends `seconds` after `started` (a monotonic time).
 
-    Schedules stretch with the length. Every process of a torchrun comes to the same answer.
+    Schedules stretch with the length. Where there is time for so many passes over the data that a wider network of
+    `net.wider` pays, it is taken. Every process of a torchrun comes to the same answer.
     """
     started = time.monotonic() if started is None else started
     world = World.join()
-    trainer, _ = make_trainer(prepared, save=lambda name, state: None, world=world)
-    config = prepared.config
-    meter = Meter(trainer)
-    for _ in range(2):  # first what the length depends on is timed, which takes time itself
-        gone = world.mean(time.monotonic() - started)
-        steps = most(meter.seconds, SHARE * (seconds - gone))
+    meter, steps = _measured(prepared, seconds, started, world)
+    config = prepared.config.with_net(widest(prepared, steps / meter.per_epoch))
+    if config.net.name != prepared.config.net.name:
+        meter, steps = _measured(replace(prepared, config=config), seconds, started, world)
     if steps < LEAST:
         raise ConfigError(
             f"a budget of {seconds:.0f} s is enough for {steps} steps of {meter.step(LEAST):.2g} s after the set-up, "
             "which is no training; give more time, or a smaller network (--net compact-16)."
         )
     return config.with_train(steps=steps, epochs=math.ceil(steps / meter.per_epoch))
+
+
+def _measured(prepared: Prepared, seconds: float, started: float, world: World) -> tuple[Meter, int]:
+    """The costs of a run, and how many of its steps fit into the time."""
+    trainer, _ = make_trainer(prepared, save=lambda name, state: None, world=world)
+    meter = Meter(trainer)
+    for _ in range(2):  # first what the length depends on is timed, which takes time itself
+        gone = world.mean(time.monotonic() - started)
+        steps = most(meter.seconds, SHARE * (seconds - gone))
+    return meter, steps
+
+
+def widest(prepared: Prepared, epochs: float) -> str:
+    """The network to take where the one that is set would have so many epochs: the last of `net.wider` with enough.
+
+    The others are not timed: multiply-adds say well enough how many epochs they would have.
+    """
+    net, task = prepared.config.net, prepared.task
+
+    def work(name: str) -> int:
+        made = nets.build(name, channels=task.channels, classes=len(task.classes), size=task.size, dropout=0.0)
+        return nets.multiply_adds(made, task.size, task.channels)
+
+    enough = [name for name in net.wider if epochs * work(net.name) / work(name) >= net.wider_epochs]
+    return enough[-1] if enough else net.name
 
 
 def most(cost: Callable[[int], float], seconds: float) -> int:

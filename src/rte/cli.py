@@ -77,8 +77,11 @@ def compare(
     configs = [_config(data, name, preset, noise, net, epochs, seed, settings) for name in names]
     folder = out or unused(Path("runs") / run_name(configs[0], "compare"))
     console = _console()
+    results: list[dict[str, Any]] = []
     with Bars(console) as bars:
-        results = [_train(config, folder / config.method_name, data_dir, bars, seconds) for config in configs]
+        for config in configs:
+            same = config.with_net(results[0]["net"]) if results and seconds else config  # which a budget may choose
+            results.append(_train(same, folder / config.method_name, data_dir, bars, seconds))
     console.print(comparison(results))
     console.print(
         "Run folders:", *(f"  {folder / config.method_name}" for config in configs), sep="\n", highlight=False
@@ -281,7 +284,7 @@ def _config(
     options: dict[str, Any] = {"data": parse_data(data)}
     options |= {"seed": seed} if seed is not None else {}
     options |= {"noise": parse_noise(noise)} if noise is not None else {}
-    options |= {"net": {"name": net}} if net is not None else {}
+    options |= {"net": {"name": net, "wider": []}} if net is not None else {}
     options |= {"train": {"epochs": epochs}} if epochs is not None else {}
     options |= {"method": {"name": method}} if method is not None else {}
     preset = preset or ("digits" if data == "digits" else "default")

@@ -33,6 +33,8 @@ class NetConfig(Settings):
 
     name: str = setting("compact", "see `rte list nets`")
     dropout: float = setting(0.0, "share of activations dropped inside residual blocks", ge=0.0, lt=1.0)
+    wider: tuple[str, ...] = setting((), "networks that --budget may take instead, the cheapest first", strict=False)
+    wider_epochs: int = setting(15, "epochs that --budget must have the time for with a wider network", ge=1)
 
 
 class TrainConfig(Settings):
@@ -136,6 +138,10 @@ class RunConfig:
     def with_train(self, **changes: Any) -> RunConfig:
         """The same run with other training settings."""
         return replace(self, train=self.train.model_copy(update=changes))
+
+    def with_net(self, name: str) -> RunConfig:
+        """The same run with this network, whatever the budget."""
+        return replace(self, net=self.net.model_copy(update={"name": name, "wider": ()}))
 
 
 def _named(tree: Mapping[str, Any], section: str) -> tuple[str, Tree]:

@@ -6,8 +6,8 @@ A schedule is a typed value, written in TOML as a number, a table or one of the 
     lr = { kind = "cosine", scale = 0.03, phase = 0.4375 }       # 0.03 cos(7 pi k / 16 K)
     q  = "0.6*sin(13*pi*k/(16*K))"                                # the same kind of object, from the formula
 
-`at(t)` takes the progress of the run, of which a schedule only looks at `t.epoch` and at `t.fraction` = k/K (k: steps
-done, K: all steps).
+`at(t)` takes the progress of the run, of which a schedule only looks at `t.epoch`, `t.epochs` and `t.fraction` = k/K
+(k: steps done, K: all steps).
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ class Moment(Protocol):
 
     @property
     def epoch(self) -> int: ...
+
+    @property
+    def epochs(self) -> int: ...
 
     @property
     def fraction(self) -> float: ...
@@ -106,12 +109,16 @@ class Triangle(Settings):
 
 
 class Steps(Settings):
-    """values[j] from epochs[j] (or from fractions[j] of the run) on; the first must start at 0."""
+    """values[j] from epochs[j] (or from fractions[j] of the run) on; the first must start at 0.
+
+    Runs of fewer than `least` epochs stay at the first value: what pays in a long run may not in a short one.
+    """
 
     kind: Literal["steps"] = "steps"
     values: tuple[float, ...] = Field(min_length=1, strict=False)
     epochs: tuple[int, ...] | None = Field(None, strict=False)
     fractions: tuple[float, ...] | None = Field(None, strict=False)
+    least: int | None = Field(None, ge=1)
 
     @model_validator(mode="after")
     def _complete(self) -> Steps:
@@ -129,6 +136,8 @@ class Steps(Settings):
         return self.epochs if self.epochs is not None else (self.fractions or ())
 
     def at(self, t: Moment) -> float:
+        if self.least is not None and t.epochs < self.least:
+            return self.values[0]
         now = t.epoch if self.epochs is not None else t.fraction
         return [value for value, start in zip(self.values, self._starts, strict=True) if start <= now][-1]
 
