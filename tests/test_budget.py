@@ -124,11 +124,16 @@ WIDER = {"name": "compact-8", "wider": ["compact-12", "compact-16"], "wider_epoc
 @pytest.mark.parametrize(
     ("epochs", "name"), [(9, "compact-8"), (20, "compact-8"), (29, "compact-12"), (60, "compact-16")]
 )
-def test_a_wider_network_is_taken_where_there_is_time_to_train_it(epochs: float, name: str) -> None:
+def test_a_wider_network_is_taken_where_there_is_time_to_train_it(
+    epochs: float, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget, "PER_IMAGE", 100)
     config = quick("ce", net=WIDER)
     prepared = run.prepare(config, run.load_dataset(config, None))
     assert widest(prepared, epochs) == name
     as_it_is = quick("ce", net={**WIDER, "wider": []})
+    few = replace(prepared, train_rows=prepared.train_rows[:100])  # of compact-8's 18,674 parameters
+    assert widest(few, epochs) == "compact-8"
     assert widest(replace(prepared, config=as_it_is), epochs) == "compact-8"
 
 
@@ -142,6 +147,7 @@ def test_the_length_is_that_of_the_network_which_is_taken(monkeypatch: pytest.Mo
         return 0.0, seconds["compact-8" if channels == 8 else "compact-16"]
 
     monkeypatch.setattr(budget, "_timed", timed)
+    monkeypatch.setattr(budget, "PER_IMAGE", 100)
     fitted = fit_budget(prepared, 1000.0)
     assert fitted.net.name == "compact-16"
     assert fitted.train.steps == pytest.approx(1000 / 0.04, rel=0.1)

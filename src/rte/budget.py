@@ -34,6 +34,8 @@ FRACTIONS = tuple((i + 0.5) / 100 for i in range(100))
 """Moments of the run at which the number of views and their resolution are looked up."""
 Kind: TypeAlias = tuple[int, float]
 """What the cost of a step depends on: the number of views, and their resolution to a tenth."""
+PER_IMAGE = 25
+"""Parameters for each training image that a wider network may have: with many more it soon knows labels by heart."""
 WARM, TIMED = 2, 4
 
 
@@ -85,12 +87,16 @@ def widest(prepared: Prepared, epochs: float) -> str:
     """
     net, task = prepared.config.net, prepared.task
 
-    def work(name: str) -> int:
+    def size(name: str) -> tuple[int, int]:
         made = nets.build(name, channels=task.channels, classes=len(task.classes), size=task.size, dropout=0.0)
-        return nets.multiply_adds(made, task.size, task.channels)
+        return nets.multiply_adds(made, task.size, task.channels), nets.parameters(made)
 
-    enough = [name for name in net.wider if epochs * work(net.name) / work(name) >= net.wider_epochs]
-    return enough[-1] if enough else net.name
+    own, _ = size(net.name)
+    for name in reversed(net.wider):
+        work, parameters = size(name)
+        if epochs * own / work >= net.wider_epochs and parameters <= PER_IMAGE * len(prepared.train_rows):
+            return name
+    return net.name
 
 
 def most(cost: Callable[[int], float], seconds: float) -> int:

@@ -93,18 +93,20 @@ def step(found: Tree) -> str:
 
 
 def frontier(found: Tree) -> str:
-    """Test accuracy of every method after the same time, by noise."""
+    """Test accuracy of every method after the same time, by noise; the best is marked where there are several."""
     minutes = sorted({row["minutes"] for row in found["rows"]})
+    nets = {row["minutes"]: row["net"] for row in found["rows"]}
     parts = []
     for noise in dict.fromkeys(row["noise"] for row in found["rows"]):
         own = [row for row in found["rows"] if row["noise"] == noise]
         cells = {(row["method"], row["minutes"]): row for row in own}
-        best = {m: max((row["mean"] for row in own if row["minutes"] == m), default=None) for m in minutes}
+        means = {m: [row["mean"] for row in own if row["minutes"] == m] for m in minutes}
+        best = {m: max(values) if len(values) > 1 else None for m, values in means.items()}
         rows = [
             (method, *(_entry(cells.get((method, m)), best[m]) for m in minutes))
             for method in dict.fromkeys(row["method"] for row in own)
         ]
-        parts.append(table((f"{noise}, test accuracy %", *(f"{m:g} minutes" for m in minutes)), rows))
+        parts.append(table((f"{noise}, test accuracy %", *(f"{m:g} minutes, {nets[m]}" for m in minutes)), rows))
     return "\n".join(parts)
 
 
