@@ -40,14 +40,19 @@ def trained(folder: Path, config: RunConfig, data_dir: Path | None = None) -> di
 
 
 def meters(
-    configs: dict[str, RunConfig], data_dir: Path | None, rounds: int = 3
+    configs: dict[str, RunConfig], data_dir: Path | None, rounds: int = 7
 ) -> Iterator[tuple[str, RunConfig, Meter]]:
-    """A fresh meter for each run by turns, some rounds of them."""
-    prepared = {name: run.prepare(config, run.load_dataset(config, data_dir)) for name, config in configs.items()}
+    """A meter for each run, by turns, some rounds of them; in each round everything is timed anew."""
+    made: dict[str, Meter] = {}
+    for name, config in configs.items():
+        trainer, _ = run.make_trainer(
+            run.prepare(config, run.load_dataset(config, data_dir)), save=lambda name, state: None
+        )
+        made[name] = Meter(trainer)
     for _ in range(rounds):
-        for name, one in prepared.items():
-            trainer, _ = run.make_trainer(one, save=lambda name, state: None)
-            yield name, one.config, Meter(trainer)
+        for name, meter in made.items():
+            meter.forget()
+            yield name, configs[name], meter
 
 
 def networks(config: RunConfig, minutes: list[float], data_dir: Path | None) -> dict[str, str]:

@@ -79,6 +79,12 @@ def test_each_number_of_views_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert meter.evaluation > 0
     assert 0 < meter.seconds(20) < meter.seconds(40)
     assert seen == {0, 2, 4}
+    seen.clear()
+    meter.seconds(20)
+    assert not seen  # known
+    meter.forget()
+    meter.seconds(20)
+    assert seen == {0, 2, 4}
 
 
 def test_each_resolution_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:

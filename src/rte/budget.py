@@ -127,6 +127,10 @@ class Meter:
         self.evaluation = trainer.world.mean(time.perf_counter() - began) * trainer.world.size
         self._times: dict[Kind, tuple[float, float]] = {}
 
+    def forget(self) -> None:
+        """Time every kind of step anew when it is asked for again."""
+        self._times.clear()
+
     def seconds(self, steps: int) -> float:
         """Of a run of so many steps, with the epochs it begins and the evaluations it causes."""
         step, epochs = self.step(steps), self.trainer.cfg.epochs
