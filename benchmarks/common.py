@@ -39,16 +39,18 @@ def trained(folder: Path, config: RunConfig, data_dir: Path | None = None) -> di
     return result
 
 
+def measure(config: RunConfig, data_dir: Path | None) -> tuple[run.Prepared, Meter]:
+    """A run that is only there to be timed."""
+    prepared = run.prepare(config, run.load_dataset(config, data_dir))
+    trainer, _ = run.make_trainer(prepared, save=lambda name, state: None)
+    return prepared, Meter(trainer)
+
+
 def meters(
     configs: dict[str, RunConfig], data_dir: Path | None, rounds: int = 7
 ) -> Iterator[tuple[str, RunConfig, Meter]]:
     """A meter for each run, by turns, some rounds of them; in each round everything is timed anew."""
-    made: dict[str, Meter] = {}
-    for name, config in configs.items():
-        trainer, _ = run.make_trainer(
-            run.prepare(config, run.load_dataset(config, data_dir)), save=lambda name, state: None
-        )
-        made[name] = Meter(trainer)
+    made = {name: measure(config, data_dir)[1] for name, config in configs.items()}
     for _ in range(rounds):
         for name, meter in made.items():
             meter.forget()
@@ -57,9 +59,7 @@ def meters(
 
 def networks(config: RunConfig, minutes: list[float], data_dir: Path | None) -> dict[str, str]:
     """The network that --budget takes for each time."""
-    prepared = run.prepare(config, run.load_dataset(config, data_dir))
-    trainer, _ = run.make_trainer(prepared, save=lambda name, state: None)
-    meter = Meter(trainer)
+    prepared, meter = measure(config, data_dir)
     return {f"{m:g}": widest(prepared, most(meter.seconds, 60 * m) / meter.per_epoch) for m in minutes}
 
 
