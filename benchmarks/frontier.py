@@ -45,7 +45,7 @@ def settings(
     for text in args.set:
         tree = merge(tree, parse_override(text))
     config = anchored(resolve(args.preset, tree), args.data_dir)
-    return config.with_net(net or config.net.name)
+    return config.with_net(net) if net else config
 
 
 def fitted(args: argparse.Namespace, kept: Path) -> dict[str, dict[str, Any]]:

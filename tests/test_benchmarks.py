@@ -1,0 +1,63 @@
+"""The contest of methods at equal time: which network each budget has, and how long each run is."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+import frontier
+import pytest
+
+from rte.config import RunConfig
+from rte.files import read_json
+
+
+def arguments(tmp_path: Path, **more: object) -> Namespace:
+    place = {"preset": "laptop", "set": [], "data_dir": None, "out": tmp_path}
+    what = {"methods": ["rte", "gce"], "noises": ["symmetric:0.4"], "budgets": [5.0, 30.0], "seeds": 1}
+    return Namespace(**{**place, **what, **more})
+
+
+def test_a_contest_lets_the_budget_choose_and_then_keeps_to_its_choice(tmp_path: Path) -> None:
+    args = arguments(tmp_path)
+    assert frontier.settings(args, "rte", "symmetric:0.4").net.wider, "the time may choose a wider network"
+    chosen = frontier.settings(args, "rte", "symmetric:0.4", "swift-48").net
+    assert (chosen.name, chosen.wider) == ("swift-48", ())
+
+
+def test_lengths_are_measured_once_for_each_network_and_then_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str, float]] = []
+
+    def networks(config: RunConfig, minutes: list[float], _: Path | None) -> dict[str, str]:
+        assert config.net.wider
+        return {f"{m:g}": "swift-24" if m < 10 else "swift-48" for m in minutes}
+
+    def lengths(configs: dict[str, RunConfig], minutes: list[float], _: Path | None) -> dict[str, dict[str, int]]:
+        asked.extend((name, config.net.name, m) for name, config in configs.items() for m in minutes)
+        return {name: {f"{m:g}": 1000 * int(m) for m in minutes} for name in configs}
+
+    monkeypatch.setattr(frontier, "networks", networks)
+    monkeypatch.setattr(frontier, "lengths", lengths)
+    kept = tmp_path / "steps.json"
+    known = frontier.fitted(arguments(tmp_path), kept)
+    assert known["5"] == {"net": "swift-24", "rte": 5000, "gce": 5000}
+    assert known["30"] == {"net": "swift-48", "rte": 30_000, "gce": 30_000}
+    assert read_json(kept) == known
+    expected = [(name, net, m) for net, m in (("swift-24", 5.0), ("swift-48", 30.0)) for name in ("rte", "gce")]
+    assert asked == expected
+
+    frontier.fitted(arguments(tmp_path, methods=["rte", "ce"], budgets=[30.0]), kept)
+    assert asked[len(expected) :] == [("ce", "swift-48", 30.0)], "only what is lacking is measured"
+
+
+def test_all_methods_of_a_budget_have_its_network_and_runs_end_where_the_time_does(tmp_path: Path) -> None:
+    known = {"5": {"net": "swift-24", "rte": 3666, "gce": 3685}, "30": {"net": "swift-48", "rte": 9984, "gce": 10034}}
+    found = frontier.contests(arguments(tmp_path, seeds=2), known)
+    assert len(found) == 8
+    assert {(one["minutes"], one["config"].net.name) for one in found} == {(5.0, "swift-24"), (30.0, "swift-48")}
+    assert len({one["folder"] for one in found}) == 8
+    first = found[0]
+    assert (first["method"], first["seed"], first["config"].train.steps) == ("rte", 0, 3666)
+    assert first["config"].train.epochs == 10, "3666 steps of 390 in an epoch"
