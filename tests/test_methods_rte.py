@@ -191,6 +191,18 @@ def test_auto_slows_learning_by_the_noise() -> None:
 
 
 @pytest.mark.parametrize("chunk", [None, 2])
+def test_auto_weakens_consistency_by_the_noise(chunk: int | None) -> None:
+    method, t = make(auto=True, jsd_weight=12, ecr_weight=3, views=4, chunk=chunk), tiny.at(7, 10)
+    assert method.noise is not None
+    method.noise.mean.fill_(0.6)
+    batch = tiny.batch(INDEX, method.views(t))
+    terms = method.step(batch, t, lambda loss, more=False: None)
+    expected = reference(method, batch, q=matching_q(0.6, tiny.K), jsd=0.2 * 12, ecr=0.2 * 3, n=4)
+    assert tiny.number(terms["loss"]) == pytest.approx(expected, rel=1e-5)
+    assert make(jsd_weight=12, ecr_weight=3).weights(t) == (12.0, 3.0)
+
+
+@pytest.mark.parametrize("chunk", [None, 2])
 def test_auto_looks_in_the_first_half_only(chunk: int | None) -> None:
     method = make(auto=True, views=4, chunk=chunk)
     assert method.noise is not None

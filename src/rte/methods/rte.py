@@ -33,7 +33,7 @@ class RobustTemporalEnsembling(Method):
     summary = "robust temporal ensembling: GCE + JSD + ensemble consistency against a moving-average teacher"
 
     class Config(Settings):
-        auto: bool = setting(False, "set q and slow learning by the share of wrong labels, estimated in the first half")
+        auto: bool = setting(False, "set q, learning rate and lambdas by the share of wrong labels, estimated in the first half")
         q: Schedule = setting(Sine(scale=0.6), "q of L_q: 0 is cross-entropy, 1 is mean absolute error", search=(0, 1))
         jsd_weight: Schedule = setting(constant(12.0), "lambda_JSD", search=(0, 20))
         ecr_weight: Schedule = setting(constant(1.0), "lambda_ECR", search=(0, 5))
@@ -74,6 +74,11 @@ class RobustTemporalEnsembling(Method):
     def pace(self, t: Progress) -> float:
         return 1.0 if self.noise is None else self.noise.pace(t)
 
+    def weights(self, t: Progress) -> tuple[float, float]:
+        """lambda_JSD and lambda_ECR: as set, with `auto` times what the noise leaves of L_q's mean gradient."""
+        left = self.pace(t)
+        return left * self.cfg.jsd_weight.at(t), left * self.cfg.ecr_weight.at(t)
+
     def n_star(self, t: Progress) -> int:
         """N*, or 0 where the term it belongs to is switched off."""
         return round(self.cfg.views.at(t)) if self.cfg.ecr_weight.at(t) else 0
@@ -91,6 +96,7 @@ class RobustTemporalEnsembling(Method):
     def loss(self, batch: Batch, t: Progress) -> Terms:
         cfg, q, own = self.cfg, self.q(t), batch.second  # own: ECR's batch, if not in sync with the task's
         f_x, f_aug, f_own = self._student(batch)
+        jsd_weight, ecr_weight = self.weights(t)
 
         # L_q = (1 - f_y(x)^q) / q                                                                (eq. gce)
         loss = task = gce(f_x, batch.y, q).mean()
@@ -101,7 +107,7 @@ class RobustTemporalEnsembling(Method):
             p_teacher = self._target(batch.x, f_x)
 
         # JSD = (KL(p_orig || M) + KL(p_aug1 || M) + KL(p_aug2 || M)) / 3, p_orig from the teacher (eq. jsd)
-        if jsd_weight := cfg.jsd_weight.at(t):
+        if jsd_weight:
             terms["jsd"] = jsd = jensen_shannon([p_teacher, *p_aug[: cfg.jsd_views]]).mean()
             loss = loss + jsd_weight * jsd
 
@@ -111,7 +117,7 @@ class RobustTemporalEnsembling(Method):
                 p_teacher, p_aug = self._target(own.x, f_own[0]), [f.softmax(1) for f in f_own[-n:]]
             p_aug = p_aug[:n] if cfg.jsd_pair == "shared" else p_aug[-n:]
             terms["ecr"] = ecr = ensemble_consistency(sharpen(p_teacher, cfg.temperature), p_aug).mean()
-            loss = loss + cfg.ecr_weight.at(t) * ecr
+            loss = loss + ecr_weight * ecr
         return {"loss": loss, **terms}
 
     def _student(self, batch: Batch) -> tuple[Tensor, Sequence[Tensor], Sequence[Tensor]]:
@@ -139,7 +145,7 @@ class RobustTemporalEnsembling(Method):
         if chunk is None or batch.plan.strong <= chunk:
             return super().step(batch, t, update)
         cfg, n, strong, b = self.cfg, self.n_star(t), batch.plan.strong, len(batch)
-        first = 0 if cfg.jsd_pair == "shared" else strong - n
+        first, (jsd_weight, ecr_weight) = 0 if cfg.jsd_pair == "shared" else strong - n, self.weights(t)
         f_x, q = self.student(batch.x), self.q(t)
         seen = {} if self.noise is None else {"noise": self.noise.look(f_x, batch.y, t)}
         p_teacher, task = self._target(batch.x, f_x), gce(f_x, batch.y, q).mean()
@@ -149,14 +155,14 @@ class RobustTemporalEnsembling(Method):
             views = batch.views[b * (1 + start) : b * (1 + start + chunk)]
             p_aug = [f.softmax(1) for f in self.student(views).split(b)]
             loss = torch.zeros((), device=task.device)
-            if start == 0 and (jsd_weight := cfg.jsd_weight.at(t)):
+            if start == 0 and jsd_weight:
                 jsd = jensen_shannon([p_teacher, *p_aug[: cfg.jsd_views]]).mean()
                 terms["jsd"], loss = float(jsd.detach()), loss + jsd_weight * jsd
             if mine := p_aug[max(0, first - start) : max(0, first + n - start)]:
                 ecr = ensemble_consistency(sharpen(p_teacher, cfg.temperature), mine).mean() * (len(mine) / n)
-                terms["ecr"], loss = terms["ecr"] + float(ecr.detach()), loss + cfg.ecr_weight.at(t) * ecr
+                terms["ecr"], loss = terms["ecr"] + float(ecr.detach()), loss + ecr_weight * ecr
             update(loss, more=start + chunk < strong)
-        total = terms["task"] + cfg.jsd_weight.at(t) * terms["jsd"] + cfg.ecr_weight.at(t) * terms["ecr"]
+        total = terms["task"] + jsd_weight * terms["jsd"] + ecr_weight * terms["ecr"]
         return {"loss": total, **terms, "q": q, **seen}
 
     def after_step(self, t: Progress) -> None:
