@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import quick
 from hypothesis import given
@@ -23,6 +24,8 @@ from rte.config import RunConfig
 from rte.errors import ConfigError
 from rte.files import read_json
 from rte.methods.base import Progress
+from rte.methods.ce import CrossEntropy
+from rte.parts.schedules import Linear
 from rte.train.trainer import Interrupted, Trainer
 
 
@@ -218,6 +221,42 @@ def test_a_run_of_some_steps_resumes_exactly(method: str, stop: int) -> None:
     resumed.fit()
     assert (resumed.step, len(resumed.history)) == (straight.step, len(straight.history))
     assert same(straight.method, resumed.method)
+
+
+@pytest.mark.parametrize("stop", [6, 8, 10])
+def test_steps_may_count_for_more_than_one_and_the_run_ends_sooner(stop: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CrossEntropy, "price", lambda self, t: 1.5 if t.fraction >= 0.5 else 1.0)
+    config = quick("ce", train={"steps": 13, "epochs": 3, "lr": Linear(start=0.1, end=0.0).model_dump()})
+    straight, seen = trainer(config), Seen()
+    straight.observer = seen
+    straight.fit()
+    # seven steps, then four that count as six, as far as 13: in epochs of five, the last of the third one
+    assert [round(13 * fraction, 6) for fraction, _ in seen.steps] == [0, 1, 2, 3, 4, 5, 6, 7, 8.5, 10, 11.5]
+    np.testing.assert_allclose([lr for _, lr in seen.steps], [0.1 * (1 - f) for f, _ in seen.steps])
+    assert (straight.step, straight.epoch, len(straight.history), straight.finished) == (11, 3, 3, True)
+
+    saved: dict[str, Any] = {}
+    with pytest.raises(Interrupted):
+        trainer(config, saved, observer=StopAfter(stop)).fit()
+    resumed, rest = trainer(config), Seen()
+    resumed.observer = rest
+    resumed.restore(saved["checkpoint"])
+    resumed.fit()
+    assert rest.steps == seen.steps[stop:]
+    assert same(straight.method, resumed.method)
+    assert resumed.history == straight.history
+
+
+class Seen:
+    """An observer that keeps where each step was, and its learning rate."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[float, float]] = []
+
+    def step(self, t: Progress, terms: dict[str, float]) -> None:
+        self.steps.append((t.fraction, terms["lr"]))
+
+    def epoch(self, epoch: int, scores: Any) -> None: ...
 
 
 def test_from_the_command_line(tmp_path: Path) -> None:

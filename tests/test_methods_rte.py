@@ -202,6 +202,37 @@ def test_auto_weakens_consistency_by_the_noise(chunk: int | None) -> None:
     assert make(jsd_weight=12, ecr_weight=3).weights(t) == (12.0, 3.0)
 
 
+LATE = {"kind": "steps", "values": [0.0, 3.0], "fractions": [0.0, 0.1], "least": 45}
+
+
+@pytest.mark.parametrize(
+    ("more", "price"),
+    [
+        ({"views": 1, "jsd_views": 1, "task_view": "strong"}, 4 / 3),
+        ({"views": 1, "jsd_views": 1}, 7 / 3),
+        ({"views": 4}, 16 / 3),
+        ({"views": 4, "jsd_pair": "separate"}, 22 / 3),
+        ({"views": 4, "jsd_weight": 0.0}, 16 / 3),
+    ],
+)
+def test_auto_brings_views_to_shorter_runs_the_more_noise_there_is(more: dict[str, Any], price: float) -> None:
+    method, t = make(**{"auto": True, "jsd_weight": LATE, "ecr_weight": LATE, **more}), tiny.at(5, 25, step=50)
+    assert method.noise is not None
+    method.noise.mean.fill_(0.7)  # of four classes: what is left of the signal is a tenth, of 0.47 at 40 %
+    method.noise.count.fill_(50)
+    assert (method.views(t).strong, method.price(t)) == (0, 1.0)
+    method.epoch_start(t, tiny.sweep(method))
+    assert method.views(t).strong > 0
+    assert method.price(t) == pytest.approx(price)
+    terms = method.loss(tiny.batch(INDEX, method.views(t)), t)
+    assert "ecr" in terms
+    before, short = tiny.at(1, 25, step=10), tiny.at(5, 20, step=50)
+    assert method.views(before).strong == method.views(short).strong == 0
+    assert method.price(before) == method.price(short) == 1.0
+    long = tiny.at(5, 45, step=50)
+    assert method.price(long) == 1.0, "what the settings themselves say is no extra"
+
+
 @pytest.mark.parametrize("chunk", [None, 2])
 def test_auto_looks_in_the_first_half_only(chunk: int | None) -> None:
     method = make(auto=True, views=4, chunk=chunk)

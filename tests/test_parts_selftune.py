@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +11,13 @@ import torch
 from conftest import quick
 from hypothesis import given
 from hypothesis import strategies as st
-from test_train_trainer import trainer
+from test_train_trainer import StopAfter, same, trainer
 
-from rte.parts.selftune import CONTRAST, HIGHEST, LEAST, MEMORY, NoiseEstimate, matching_q, signal
+from rte.budget import Meter
+from rte.config import RunConfig
+from rte.methods.base import Progress
+from rte.parts.selftune import CONTRAST, HIGHEST, LEAST, MEMORY, NoiseEstimate, felt_length, matching_q, signal
+from rte.train.trainer import Interrupted
 
 
 @pytest.mark.parametrize("wrong", [0.1, 0.3, 0.5])
@@ -102,3 +107,87 @@ def test_a_run_finds_out_how_wrong_its_labels_are(seed: int) -> None:
         assert isinstance(one.method.noise, NoiseEstimate)
         found.append(one.method.noise.share)
     assert found == pytest.approx([0.0, 0.4], abs=0.13)  # too high, if anything: see the class
+
+
+# ---- how long a run is felt to be
+
+
+@pytest.mark.parametrize(
+    ("wrong", "length"), [(0.0, 1.0), (0.3, 1.0), (0.4, 1.0), (0.8, 5**0.5), (1.0, (50 / 9) ** 0.5)]
+)
+def test_a_run_is_felt_to_be_longer_the_more_noise_there_is(wrong: float, length: float) -> None:
+    assert felt_length(wrong, 10) == pytest.approx(length)
+
+
+def test_the_length_is_settled_once_and_only_by_an_estimate_that_has_seen_the_run() -> None:
+    noise = NoiseEstimate(10)
+    noise.mean.fill_(0.8)
+    noise.count.fill_(40)
+    t, early = Progress(2, 20, step=80, steps=800), Progress(1, 20, step=40, steps=800)
+    assert noise.felt(t).epochs == 20
+    noise.settle(early, early.step)
+    assert noise.felt(t).epochs == 20, "too early"
+    noise.settle(t, t.step)
+    assert noise.felt(t).epochs == 20, "of a run that was not seen"
+    noise.count.fill_(80)
+    noise.settle(t, t.step)
+    assert (noise.felt(t).epochs, noise.felt(t).epoch, noise.felt(t).fraction) == (45, 2, 0.1)
+    noise.mean.fill_(0.4)
+    noise.settle(t, t.step)
+    assert noise.felt(t).epochs == 45, "what is decided is decided"
+    again = NoiseEstimate(10)
+    again.load_state_dict(noise.state_dict())
+    assert again.felt(t).epochs == 45
+
+
+def test_little_noise_settles_it_too() -> None:
+    noise, t = NoiseEstimate(10), Progress(2, 20, step=80, steps=800)
+    noise.count.fill_(80)
+    noise.settle(t, t.step)
+    noise.mean.fill_(0.8)
+    noise.settle(t, t.step)
+    assert noise.felt(t).epochs == 20
+
+
+LATE = {"kind": "steps", "values": [0.0, 1.0], "fractions": [0.0, 0.1], "least": 5}
+SOLO = {"auto": True, "jsd_weight": LATE, "ecr_weight": LATE, "views": 1, "jsd_views": 1, "task_view": "strong"}
+
+
+def noisy_run(ratio: float) -> RunConfig:
+    """15 steps in epochs of five; with much noise as long as ten epochs of little, which have views."""
+    return quick("rte", method=SOLO, noise={"name": "symmetric", "ratio": ratio}, train={"steps": 15, "epochs": 3})
+
+
+class Plans:
+    def __init__(self) -> None:
+        self.strong: list[bool] = []
+
+    def step(self, t: Progress, terms: dict[str, float]) -> None:
+        self.strong.append("ecr" in terms)
+
+    def epoch(self, epoch: int, scores: Any) -> None: ...
+
+
+@pytest.mark.parametrize("stop", [4, 5, 8])
+def test_a_run_gets_its_views_by_the_noise_it_finds_and_resumes_with_them(stop: int) -> None:
+    straight, seen = trainer(noisy_run(0.85)), Plans()
+    straight.observer = seen
+    straight.fit()
+    assert seen.strong == [False] * 5 + [True] * 8, "of ten steps, at 4/3 each, eight are left"
+    saved: dict[str, Any] = {}
+    with pytest.raises(Interrupted):
+        trainer(noisy_run(0.85), saved, observer=StopAfter(stop)).fit()
+    resumed = trainer(noisy_run(0.85))
+    resumed.restore(saved["checkpoint"])
+    resumed.fit()
+    assert same(straight.method, resumed.method)
+    assert resumed.history == straight.history
+
+
+def test_a_run_that_is_only_timed_decides_nothing() -> None:
+    made = trainer(noisy_run(0.85))
+    meter = Meter(made)
+    for _ in range(3):
+        meter.forget()
+        meter.seconds(15)
+    assert {views for views, _ in meter._times} == {1}, "of the weak view alone"

@@ -154,6 +154,7 @@ class Meter:
         kind = trainer.method.views(t).total, round(trainer.cfg.resolution.at(t), 1)
         if kind not in self._times:
             trainer.epoch, trainer.step, trainer.done, trainer.opened = epoch, t.step, 0, False
+            trainer.began = trainer.extra = 0.0
             first, step = _timed(trainer)
             self._times[kind] = trainer.world.mean(max(0.0, first - step)), trainer.world.mean(step)
         return self._times[kind]

@@ -48,7 +48,8 @@ class Update(Protocol):
 class Progress:
     """Where in the run a step is: step j of J of this epoch, in pass number `part`; `step` counts over the run.
 
-    `steps` is the length of a run that ends after so many steps, wherever in an epoch that is.
+    `steps` is the length of a run that ends after so many steps, wherever in an epoch that is. Earlier steps
+    whose `price` was more than one have brought the end nearer by `extra`.
     """
 
     epoch: int
@@ -58,12 +59,13 @@ class Progress:
     step: int = 0
     part: int = 0
     steps: int | None = None
+    extra: float = 0.0
 
     @property
     def fraction(self) -> float:
         """k/K of the paper: the share of the run that lies behind."""
         if self.steps is not None:
-            return min(1.0, self.step / self.steps)
+            return min(1.0, (self.step + self.extra) / self.steps)
         return (self.epoch * self.J + self.j) / (self.epochs * self.J)
 
 
@@ -105,11 +107,18 @@ class Method(nn.Module):
         self.register_buffer("y", task.y, persistent=False)
 
     def views(self, t: Progress) -> Plan:
-        """How many views of each example the step at t needs; depends on `cfg` and t alone (views are made ahead)."""
+        """How many views of each example the step at t needs; of `cfg`, t and what `epoch_start` left (made ahead)."""
         return Plan()
 
     def pace(self, t: Progress) -> float:
         """What the learning rate is multiplied by at t; a function of the state, as a step is."""
+        return 1.0
+
+    def price(self, t: Progress) -> float:
+        """As how many steps that at t counts in a run of `train.steps`: above one where a method adds views by itself.
+
+        At least one, and like `views` a function of `cfg`, t and what `epoch_start` left.
+        """
         return 1.0
 
     def epoch_start(self, t: Progress, sweep: Sweep) -> Terms:

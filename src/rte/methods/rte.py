@@ -18,10 +18,10 @@ from pydantic import model_validator
 from torch import Tensor, nn
 
 from rte.errors import ConfigError
-from rte.methods.base import Method, Pass, Predict, Progress, Task, Terms, Update
+from rte.methods.base import Method, Pass, Predict, Progress, Sweep, Task, Terms, Update
 from rte.parts.ema import EMA
 from rte.parts.losses import ensemble_consistency, gce, jensen_shannon, sharpen
-from rte.parts.schedules import Schedule, Sine, constant
+from rte.parts.schedules import Moment, Schedule, Sine, constant
 from rte.parts.selftune import NoiseEstimate
 from rte.settings import Settings, setting
 from rte.views.batch import Batch, Plan
@@ -33,7 +33,7 @@ class RobustTemporalEnsembling(Method):
     summary = "robust temporal ensembling: GCE + JSD + ensemble consistency against a moving-average teacher"
 
     class Config(Settings):
-        auto: bool = setting(False, "set q, learning rate and lambdas by the share of wrong labels, estimated in the first half")
+        auto: bool = setting(False, "set q, learning rate, lambdas and use of views by the noise the run estimates")
         q: Schedule = setting(Sine(scale=0.6), "q of L_q: 0 is cross-entropy, 1 is mean absolute error", search=(0, 1))
         jsd_weight: Schedule = setting(constant(12.0), "lambda_JSD", search=(0, 20))
         ecr_weight: Schedule = setting(constant(1.0), "lambda_ECR", search=(0, 5))
@@ -74,20 +74,40 @@ class RobustTemporalEnsembling(Method):
     def pace(self, t: Progress) -> float:
         return 1.0 if self.noise is None else self.noise.pace(t)
 
+    def felt(self, t: Progress) -> Moment:
+        """t as the schedules of lambda and N* see it: with `auto`, in a longer run the more noise there is."""
+        return t if self.noise is None else self.noise.felt(t)
+
     def weights(self, t: Progress) -> tuple[float, float]:
         """lambda_JSD and lambda_ECR: as set, with `auto` times what the noise leaves of L_q's mean gradient."""
-        left = self.pace(t)
-        return left * self.cfg.jsd_weight.at(t), left * self.cfg.ecr_weight.at(t)
+        left, felt = self.pace(t), self.felt(t)
+        return left * self.cfg.jsd_weight.at(felt), left * self.cfg.ecr_weight.at(felt)
 
-    def n_star(self, t: Progress) -> int:
+    def n_star(self, t: Moment) -> int:
         """N*, or 0 where the term it belongs to is switched off."""
         return round(self.cfg.views.at(t)) if self.cfg.ecr_weight.at(t) else 0
 
     def views(self, t: Progress) -> Plan:
+        return self._plan(self.felt(t))
+
+    def _plan(self, t: Moment) -> Plan:
         n, pair = self.n_star(t), self.cfg.jsd_views if self.cfg.jsd_weight.at(t) else 0
         if self.cfg.ecr_batch is not None:
             return Plan(strong=pair, second=Plan(strong=n))
         return Plan(strong=max(n, pair) if self.cfg.jsd_pair == "shared" else pair + n)
+
+    def price(self, t: Progress) -> float:
+        return self._cost(self.views(t)) / self._cost(self._plan(t))
+
+    def _cost(self, plan: Plan) -> int:
+        """Forward passes of a network in a step, a backward pass counted as two."""
+        n = plan.strong + (plan.second.strong if plan.second else 0)
+        return 3 * max(1, n + (self.cfg.task_view == "weak")) + (n > 0)
+
+    def epoch_start(self, t: Progress, sweep: Sweep) -> Terms:
+        if self.noise is not None:
+            self.noise.settle(t, t.step)
+        return {}
 
     def passes(self, t: Progress) -> Sequence[Pass]:
         everybody = None if self.cfg.ecr_batch is None else torch.arange(len(self.y))
@@ -112,7 +132,7 @@ class RobustTemporalEnsembling(Method):
             loss = loss + jsd_weight * jsd
 
         # ECR = 1/(|Y| N*) sum_i || p'(y|x) - p(y|A_i(x)) ||^2                                     (eq. meanteacher)
-        if n := self.n_star(t):
+        if n := self.n_star(self.felt(t)):
             if own is not None:
                 p_teacher, p_aug = self._target(own.x, f_own[0]), [f.softmax(1) for f in f_own[-n:]]
             p_aug = p_aug[:n] if cfg.jsd_pair == "shared" else p_aug[-n:]
@@ -144,7 +164,7 @@ class RobustTemporalEnsembling(Method):
         chunk = self.cfg.chunk
         if chunk is None or batch.plan.strong <= chunk:
             return super().step(batch, t, update)
-        cfg, n, strong, b = self.cfg, self.n_star(t), batch.plan.strong, len(batch)
+        cfg, n, strong, b = self.cfg, self.n_star(self.felt(t)), batch.plan.strong, len(batch)
         first, (jsd_weight, ecr_weight) = 0 if cfg.jsd_pair == "shared" else strong - n, self.weights(t)
         f_x, q = self.student(batch.x), self.q(t)
         seen = {} if self.noise is None else {"noise": self.noise.look(f_x, batch.y, t)}

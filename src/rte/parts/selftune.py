@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -26,22 +27,33 @@ ASSUMED = 0.4
 """The noise that the learning rate goes by before that."""
 
 
+@dataclass(frozen=True)
+class Felt:
+    """A moment of a run that seems to have other than its real number of epochs."""
+
+    epoch: int
+    epochs: int
+    fraction: float
+
+
 class NoiseEstimate(nn.Module):
     """The share of wrong labels, from how often they contradict the most confident predictions of a network.
 
     Such predictions are right long before the others are, and a network that has not memorised anything yet is
     contradicted by the wrong labels alone. Where it is seldom right, even when confident, the estimate is too high.
-    `mean` and `count` are buffers, so that a resumed run goes on with the same estimate.
+    `mean`, `count` and `length` are buffers, so that a resumed run goes on with the same estimate.
     """
 
     mean: Tensor
     count: Tensor
+    length: Tensor
 
     def __init__(self, classes: int) -> None:
         super().__init__()
         self.classes = classes
         self.register_buffer("mean", torch.zeros(()))
         self.register_buffer("count", torch.zeros(()))
+        self.register_buffer("length", torch.zeros(()))
 
     @torch.no_grad()
     def update(self, logits: Tensor, y: Tensor) -> None:
@@ -71,6 +83,18 @@ class NoiseEstimate(nn.Module):
         """What the noise leaves of the labels' signal."""
         return signal(ASSUMED if t.fraction < SETTLED else self.share, self.classes)
 
+    def settle(self, t: Moment, steps: int) -> None:
+        """Once, before the first epoch for which there is something to go by: how long the run is felt to be.
+
+        `steps` have been made so far. A run of which the estimate has not seen half is only there to be timed.
+        """
+        if t.fraction >= SETTLED and self.length == 0 and 2 * self.count > steps:
+            self.length.fill_(felt_length(self.share, self.classes))
+
+    def felt(self, t: Moment) -> Moment:
+        """The moment as schedules see it that go by how many epochs the run has."""
+        return Felt(t.epoch, round(max(1.0, float(self.length)) * t.epochs), t.fraction)
+
 
 def matching_q(wrong: float, classes: int) -> float:
     """The q at which L_q, once converged, believes the right class `CONTRAST` times as much as any other.
@@ -93,3 +117,12 @@ def signal(wrong: float, classes: int) -> float:
     high by that much. Never below `LEAST`.
     """
     return max(LEAST, 1.0 - wrong * classes / (classes - 1))
+
+
+def felt_length(wrong: float, classes: int) -> float:
+    """As how many epochs one counts where that share of labels is wrong; one with `ASSUMED` of them, or fewer, as one.
+
+    What pays only in long runs, because it keeps wrong labels from being learnt by heart, pays the sooner the less
+    there is to learn besides. The root is a guess that lies between the measured cases (docs/laptop.md).
+    """
+    return max(1.0, math.sqrt(signal(ASSUMED, classes) / signal(wrong, classes)))

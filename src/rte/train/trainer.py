@@ -37,6 +37,8 @@ Scores = dict[str, dict[str, float]]
 """{"test": {"top1": ...}, "val": {...}, "student": {...}}"""
 
 LOG_EVERY = 20
+KEPT = ("epoch", "done", "step", "began", "extra", "opened", "seconds", "sums", "count", "history", "best_val")
+"""Of a trainer, what goes into a checkpoint as it is."""
 
 
 class Interrupted(Exception):
@@ -74,6 +76,7 @@ class Trainer:
         self.world = world or World()
         self.optimizer = _optimizer(cfg, method)
         self.epoch = self.done = self.step = 0  # epochs finished, steps done in the current one, steps done in all
+        self.began = self.extra = 0.0  # what the steps before this epoch, and those until now, cost above one each
         self.opened = False  # whether the current epoch's `epoch_start` has run
         self.seconds = 0.0  # spent in training, evaluation left out
         self.sums: dict[str, float] = {}
@@ -105,14 +108,15 @@ class Trainer:
     @property
     def finished(self) -> bool:
         """Whether all epochs, or all steps if those are fewer, are done, and the last epoch is closed."""
-        no_step_left = self.cfg.steps is not None and self.step >= self.cfg.steps
+        no_step_left = self.cfg.steps is not None and self.step + self.extra >= self.cfg.steps
         return self.epoch >= self.cfg.epochs or (no_step_left and self.done == 0)
 
     def steps(self) -> Iterator[None]:
         """The steps of the current epoch that are still to be done."""
         method, started = self.method, time.perf_counter()
         method.train()
-        start = Progress(self.epoch, self.cfg.epochs, step=self.step - self.done, steps=self.cfg.steps)
+        first = self.step - self.done
+        start = Progress(self.epoch, self.cfg.epochs, step=first, steps=self.cfg.steps, extra=self.began)
         if not self.opened:
             torch.manual_seed(fold(self.seed, "epoch", self.epoch) >> 1)
             report = method.epoch_start(start, self._sweep)
@@ -128,7 +132,7 @@ class Trainer:
             terms = self._step(t, self._parts(slots[t.j]), len(slots[t.j].index), batches)
             self._agree(method)
             method.after_step(t)
-            self.done, self.step = self.done + 1, self.step + 1
+            self.done, self.step, self.extra = self.done + 1, self.step + 1, t.extra + method.price(t) - 1.0
             self.seconds += time.perf_counter() - started
             self._log(t, terms)
             yield
@@ -173,10 +177,13 @@ class Trainer:
             self.world.average(b for b in means if b.is_floating_point())
 
     def _moments(self, slots: list[Slot]) -> Iterator[Progress]:
-        first = self.step - self.done
-        end = len(slots) if self.cfg.steps is None else min(len(slots), self.cfg.steps - first)
-        for j in range(self.done, end):
-            yield Progress(self.epoch, self.cfg.epochs, j, len(slots), first + j, slots[j].part, self.cfg.steps)
+        first, extra, steps = self.step - self.done, self.extra, self.cfg.steps
+        for j in range(self.done, len(slots)):
+            if steps is not None and first + j + extra >= steps:
+                return
+            t = Progress(self.epoch, self.cfg.epochs, j, len(slots), first + j, slots[j].part, steps, extra)
+            yield t
+            extra += self.method.price(t) - 1.0
 
     def _request(self, t: Progress, slot: Slot) -> Request:
         plan = self.method.views(t)
@@ -187,7 +194,7 @@ class Trainer:
         return Request(t.epoch, slot.index, plan, stream=2 * slot.part, second=second)
 
     def _close_epoch(self) -> None:
-        self.epoch, self.done, self.opened = self.epoch + 1, 0, False
+        self.epoch, self.done, self.opened, self.began = self.epoch + 1, 0, False, self.extra
         self._flush_log()
         if self.epoch % self.cfg.evaluate_every and not self.finished:
             return
@@ -260,9 +267,8 @@ class Trainer:
 
     def checkpoint(self) -> dict[str, Any]:
         """Everything a later process needs to go on exactly here."""
-        names = ("epoch", "done", "step", "opened", "seconds", "sums", "count", "history", "best_val")
         return {
-            **{name: getattr(self, name) for name in names},
+            **{name: getattr(self, name) for name in KEPT},
             "journal": self.journal.position,
             "method": self.method.state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -272,7 +278,7 @@ class Trainer:
         """Go on from a checkpoint."""
         self.method.load_state_dict(state["method"])
         self.optimizer.load_state_dict(state["optimizer"])
-        for name in ("epoch", "done", "step", "opened", "seconds", "sums", "count", "history", "best_val"):
+        for name in KEPT:
             setattr(self, name, state[name])
         self.journal.rewind(state["journal"])
 
