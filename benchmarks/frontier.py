@@ -137,8 +137,8 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     found = contests(args, fitted(args, args.out / "steps.json"))
     for one in part(found, args.part):
-        accuracy = 100 * trained(one["folder"], one["config"], args.data_dir)["test"]["last"]
-        print(f"{one['folder'].name}: {accuracy:.2f} % after {one['steps']} steps", flush=True)
+        result = trained(one["folder"], one["config"], args.data_dir)
+        print(f"{one['folder'].name}: {100 * result['test']['last']:.2f} % after {result['steps']} steps", flush=True)
     rows = summary(found)
     if args.json:
         write_json(args.json, {"preset": args.preset, "rows": rows})
