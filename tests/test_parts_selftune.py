@@ -127,13 +127,14 @@ def test_the_length_is_settled_once_and_only_by_an_estimate_that_has_seen_the_ru
     assert noise.felt(t).epochs == 20
     noise.settle(early, early.step)
     assert noise.felt(t).epochs == 20, "too early"
-    noise.settle(t, t.step)
+    assert noise.settle(t, t.step) == {}
     assert noise.felt(t).epochs == 20, "of a run that was not seen"
     noise.count.fill_(80)
-    noise.settle(t, t.step)
+    decided = noise.settle(t, t.step)
+    assert decided == {"noise": pytest.approx(0.8), "felt_length": pytest.approx(5**0.5)}
     assert (noise.felt(t).epochs, noise.felt(t).epoch, noise.felt(t).fraction) == (45, 2, 0.1)
     noise.mean.fill_(0.4)
-    noise.settle(t, t.step)
+    assert noise.settle(t, t.step) == {}
     assert noise.felt(t).epochs == 45, "what is decided is decided"
     again = NoiseEstimate(10)
     again.load_state_dict(noise.state_dict())

@@ -105,9 +105,7 @@ class RobustTemporalEnsembling(Method):
         return 3 * max(1, n + (self.cfg.task_view == "weak")) + (n > 0)
 
     def epoch_start(self, t: Progress, sweep: Sweep) -> Terms:
-        if self.noise is not None:
-            self.noise.settle(t, t.step)
-        return {}
+        return {} if self.noise is None else {**self.noise.settle(t, t.step)}
 
     def passes(self, t: Progress) -> Sequence[Pass]:
         everybody = None if self.cfg.ecr_batch is None else torch.arange(len(self.y))

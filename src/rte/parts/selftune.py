@@ -83,13 +83,16 @@ class NoiseEstimate(nn.Module):
         """What the noise leaves of the labels' signal."""
         return signal(ASSUMED if t.fraction < SETTLED else self.share, self.classes)
 
-    def settle(self, t: Moment, steps: int) -> None:
+    def settle(self, t: Moment, steps: int) -> dict[str, float]:
         """Once, before the first epoch for which there is something to go by: how long the run is felt to be.
 
         `steps` have been made so far. A run of which the estimate has not seen half is only there to be timed.
+        Returns what was decided by what, if it was now.
         """
-        if t.fraction >= SETTLED and self.length == 0 and 2 * self.count > steps:
-            self.length.fill_(felt_length(self.share, self.classes))
+        if t.fraction < SETTLED or self.length > 0 or 2 * self.count <= steps:
+            return {}
+        self.length.fill_(felt_length(self.share, self.classes))
+        return {"noise": self.share, "felt_length": float(self.length)}
 
     def felt(self, t: Moment) -> Moment:
         """The moment as schedules see it that go by how many epochs the run has."""
