@@ -7,17 +7,19 @@ First it is measured on an idle machine which network --budget takes for each ti
 method with that network fit into it; both are kept in OUT/steps.json. A budget is then a number of steps, to which each
 method's schedules are fitted, so that the runs may share the machine: with OMP_NUM_THREADS=1, call the command twice
 with --part 1/2 and 2/2. The settings are the preset's for each method; none was chosen by looking at the test set. Runs
-are kept in OUT and skipped when done.
+are kept in OUT and skipped when done, and so are those whose outcome is in the JSON file already, which also tells the
+lengths. Rows there whose settings are no longer the preset's become its "earlier" ones.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-from itertools import product
+from collections.abc import Sequence
+from itertools import chain, product
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Any
+from typing import Any, TypeAlias
 
 from common import lengths, networks, plainly, trained
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -36,29 +38,46 @@ TRAINING = 50_000
 PLAIN = str.maketrans(":/", "--")
 
 
+Row: TypeAlias = dict[str, Any]
+HEAD = ("noise", "minutes", "method", "net", "steps", "recipe")
+"""Of a row, what tells it from others; `recipe` is the digest of its settings, its length and seed left out."""
+
+
 def settings(
     args: argparse.Namespace, method: str, noise: str, net: str | None = None, seed: int = 0, **train: int
 ) -> RunConfig:
-    """The preset for one method under one noise, whose file is in the data folder; `--set` counts for all."""
+    """The preset for one method under one noise; `--set` counts for all."""
     tree: dict[str, Any] = {"data": {"name": "cifar10"}, "noise": parse_noise(noise), "seed": seed}
     tree = merge(tree, {"method": {"name": method}, "train": {**train, "evaluate_every": 1000}})
     for text in args.set:
         tree = merge(tree, parse_override(text))
-    config = anchored(resolve(args.preset, tree), args.data_dir)
+    config = resolve(args.preset, tree)
     return config.with_net(net) if net else config
 
 
-def fitted(args: argparse.Namespace, kept: Path) -> dict[str, dict[str, Any]]:
+def recorded(path: Path | None) -> dict[str, list[Row]]:
+    """What is in a file of results: `rows`, and `earlier` ones."""
+    found = read_json(path) if path and path.exists() else {}
+    return {"rows": found.get("rows", []), "earlier": found.get("earlier", [])}
+
+
+def fitted(args: argparse.Namespace, kept: Path) -> dict[str, Row]:
     """By minutes: the network, and how long each method's run may be; as kept, or measured where that is lacking."""
-    known: dict[str, dict[str, Any]] = read_json(kept) if kept.exists() else {}
-    noise = args.noises[0]
+    known: dict[str, Row] = read_json(kept) if kept.exists() else {}
+    for row in recorded(args.json)["rows"]:
+        of_time = known.setdefault(f"{row['minutes']:g}", {"net": row["net"]})
+        of_time.setdefault(row["method"], row["steps"])
+
+    def to_time(method: str, net: str | None = None) -> RunConfig:
+        return anchored(settings(args, method, args.noises[0], net), args.data_dir)
+
     if new := [m for m in args.budgets if f"{m:g}" not in known]:
-        found = networks(settings(args, args.methods[0], noise), new, args.data_dir)
+        found = networks(to_time(args.methods[0]), new, args.data_dir)
         known |= {minutes: {"net": net} for minutes, net in found.items()}
     for net in sorted({row["net"] for row in known.values()}):
         minutes = [m for m in args.budgets if known[f"{m:g}"]["net"] == net]
         lacking = [name for name in args.methods if any(name not in known[f"{m:g}"] for m in minutes)]
-        fresh = lengths({name: settings(args, name, noise, net) for name in lacking}, minutes, args.data_dir)
+        fresh = lengths({name: to_time(name, net) for name in lacking}, minutes, args.data_dir)
         for name, steps in fresh.items():
             for m in minutes:
                 known[f"{m:g}"].setdefault(name, steps[f"{m:g}"])
@@ -66,42 +85,69 @@ def fitted(args: argparse.Namespace, kept: Path) -> dict[str, dict[str, Any]]:
     return known
 
 
-def contests(args: argparse.Namespace, known: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+def contests(args: argparse.Namespace, known: dict[str, Row]) -> list[Row]:
     """Every run: seed by seed, short ones first."""
     found = []
     for seed, minutes in product(range(args.seeds), args.budgets):
         row = known[f"{minutes:g}"]
         for noise, method in product(args.noises, args.methods):
             steps, net = row[method], row["net"]
-            train = settings(args, method, noise).train
+            plain = settings(args, method, noise, net)
+            train = plain.train
             epochs = math.ceil(steps / ((train.examples or TRAINING) // train.batch))
             folder = args.out / f"{noise}-{minutes:g}m-{method}-s{seed}".translate(PLAIN)
             config = settings(args, method, noise, net, seed, steps=steps, epochs=epochs)
-            entry = {"noise": TITLES.get(noise, noise), "minutes": minutes, "method": method, "net": net}
-            found.append({**entry, "seed": seed, "steps": steps, "config": config, "folder": folder})
+            entry = dict(zip(HEAD, (TITLES.get(noise, noise), minutes, method, net, steps, plain.digest), strict=True))
+            found.append({**entry, "seed": seed, "config": anchored(config, args.data_dir), "folder": folder})
     return found
 
 
-def summary(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One row for each method, noise and time, from the runs that are done."""
-    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+def head(row: Row) -> tuple[Any, ...]:
+    """What tells a row from others."""
+    return tuple(row.get(name) for name in HEAD)
+
+
+def seeds(row: Row, old: Sequence[Row]) -> dict[int, tuple[float, float]]:
+    """By seed: test accuracy and wrong labels memorised, of runs with the settings of `row` that `old` rows know of."""
+    same = [one for one in old if head(one) == head(row)]
+    outcomes = (zip(one["seeds"], one["last"], one["memorised"], strict=True) for one in same)
+    return {seed: (last, memorised) for seed, last, memorised in chain.from_iterable(outcomes)}
+
+
+def summary(found: list[Row], old: Sequence[Row] = ()) -> list[Row]:
+    """One row for each method, noise and time, from the runs that are done and what `old` rows tell of the others."""
+    rows = {head(one): (dict(zip(HEAD, head(one), strict=True)), seeds(one, old)) for one in found}
     for one in found:
-        done = one["folder"] / "result.json"
-        if not done.exists():
-            continue
-        head = {name: one[name] for name in ("noise", "minutes", "method", "net", "steps")}
-        row = rows.setdefault(tuple(head.values()), {**head, "seeds": [], "last": [], "memorised": []})
-        result = read_json(done)
-        row["seeds"].append(one["seed"])
-        row["last"].append(round(100 * result["test"]["last"], 2))
-        row["memorised"].append(round(100 * result["memorisation"]["memorised"], 2))
-    for row in rows.values():
-        row["mean"] = round(mean(row["last"]), 2)
-        row["spread"] = round(stdev(row["last"]), 2) if len(row["last"]) > 1 else None
-    return list(rows.values())
+        if (done := one["folder"] / "result.json").exists():
+            result = read_json(done)
+            pair = result["test"]["last"], result["memorisation"]["memorised"]
+            rows[head(one)][1][one["seed"]] = round(100 * pair[0], 2), round(100 * pair[1], 2)
+    made = []
+    for row, outcomes in rows.values():
+        if outcomes:
+            last, memorised = zip(*(outcomes[seed] for seed in sorted(outcomes)), strict=True)
+            row |= {"seeds": sorted(outcomes), "last": [*last], "memorised": [*memorised], "mean": round(mean(last), 2)}
+            made.append({**row, "spread": round(stdev(last), 2) if len(last) > 1 else None})
+    return made
 
 
-def draw(rows: list[dict[str, Any]], path: Path) -> None:
+def combined(args: argparse.Namespace, new: list[Row], old: dict[str, list[Row]]) -> dict[str, list[Row]]:
+    """The new rows, old ones of other cells as long as the preset has not changed, and all that it has overtaken."""
+    cells = {tuple(row[name] for name in HEAD[:3]) for row in new}
+    titles = {title: noise for noise, title in TITLES.items()}
+    rows, earlier = [*new], [*old["earlier"]]
+    for row in old["rows"]:
+        now = settings(args, row["method"], titles.get(row["noise"], row["noise"]), row["net"]).digest
+        if row.get("recipe") != now:
+            earlier.append(row)
+        elif tuple(row[name] for name in HEAD[:3]) not in cells:
+            rows.append(row)
+    order = [*TITLES.values()]
+    rows.sort(key=lambda row: (order.index(row["noise"]) if row["noise"] in order else len(order), row["minutes"]))
+    return {"rows": rows, "earlier": earlier}
+
+
+def draw(rows: list[Row], path: Path) -> None:
     """A panel for each noise, a line for each method."""
     noises = list(dict.fromkeys(row["noise"] for row in rows))
     ticks = sorted({row["minutes"] for row in rows})
@@ -136,14 +182,18 @@ def main() -> None:
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     found = contests(args, fitted(args, args.out / "steps.json"))
+    old = recorded(args.json)
     for one in part(found, args.part):
+        if one["seed"] in seeds(one, old["rows"]):
+            continue
         result = trained(one["folder"], one["config"], args.data_dir)
         print(f"{one['folder'].name}: {100 * result['test']['last']:.2f} % after {result['steps']} steps", flush=True)
-    rows = summary(found)
+    old = recorded(args.json)  # again: another part may have written meanwhile
+    kept = combined(args, summary(found, old["rows"]), old)
     if args.json:
-        write_json(args.json, {"preset": args.preset, "rows": rows})
+        write_json(args.json, {"preset": args.preset, **kept})
     if args.figure:
-        draw(rows, args.figure)
+        draw(kept["rows"], args.figure)
 
 
 if __name__ == "__main__":

@@ -9,12 +9,12 @@ import frontier
 import pytest
 
 from rte.config import RunConfig
-from rte.files import read_json
+from rte.files import read_json, write_json
 
 
 def arguments(tmp_path: Path, **more: object) -> Namespace:
     place = {"preset": "laptop", "set": [], "data_dir": None, "out": tmp_path}
-    what = {"methods": ["rte", "gce"], "noises": ["symmetric:0.4"], "budgets": [5.0, 30.0], "seeds": 1}
+    what = {"methods": ["rte", "gce"], "noises": ["symmetric:0.4"], "budgets": [5.0, 30.0], "seeds": 1, "json": None}
     return Namespace(**{**place, **what, **more})
 
 
@@ -61,3 +61,42 @@ def test_all_methods_of_a_budget_have_its_network_and_runs_end_where_the_time_do
     first = found[0]
     assert (first["method"], first["seed"], first["config"].train.steps) == ("rte", 0, 3666)
     assert first["config"].train.epochs == 10, "3666 steps of 390 in an epoch"
+
+
+def finish(folder: Path, last: float) -> None:
+    folder.mkdir()
+    write_json(folder / "result.json", {"test": {"last": last}, "memorisation": {"memorised": 0.25}})
+
+
+def test_results_are_added_to_over_several_sessions(tmp_path: Path) -> None:
+    args = arguments(tmp_path, json=tmp_path / "results.json", methods=["rte"], budgets=[5.0], seeds=2)
+    known = {"5": {"net": "swift-24", "rte": 3666}}
+    found = frontier.contests(args, known)
+    finish(found[0]["folder"], 0.8)
+    (first,) = frontier.summary(found)
+    assert (first["seeds"], first["last"], first["spread"]) == ([0], [80.0], None)
+    write_json(args.json, {"rows": [first]})
+    assert frontier.fitted(args, tmp_path / "steps.json") == known, "no need to measure what the results tell"
+
+    later = frontier.contests(arguments(tmp_path / "new", methods=["rte"], budgets=[5.0], seeds=2), known)
+    (tmp_path / "new").mkdir()
+    finish(later[1]["folder"], 0.82)
+    old = frontier.recorded(args.json)
+    assert [one["seed"] in frontier.seeds(one, old["rows"]) for one in later] == [True, False]
+    (both,) = frontier.summary(later, old["rows"])
+    assert (both["seeds"], both["last"], both["mean"]) == ([0, 1], [80.0, 82.0], 81.0)
+    assert frontier.combined(args, [both], old) == {"rows": [both], "earlier": []}
+
+
+def test_results_of_other_settings_become_earlier_ones(tmp_path: Path) -> None:
+    args = arguments(tmp_path, methods=["rte"], budgets=[5.0])
+    known = {"5": {"net": "swift-24", "rte": 3666}}
+    found = frontier.contests(args, known)
+    finish(found[0]["folder"], 0.8)
+    (row,) = frontier.summary(found)
+    other = frontier.contests(arguments(tmp_path, set=["views.pad=3"], methods=["rte"], budgets=[5.0]), known)
+    assert not frontier.seeds(other[0], [row]), "what was run with other settings says nothing"
+    worst = {**row, "noise": "CIFAR-10N worst", "recipe": "of another time"}
+    kept = frontier.combined(args, [row], {"rows": [row, worst], "earlier": []})
+    assert kept == {"rows": [row], "earlier": [worst]}
+    assert frontier.combined(args, [], {"rows": [row], "earlier": [worst]}) == kept
