@@ -99,6 +99,11 @@ def test_a_frontier_has_a_table_for_each_noise_and_marks_the_best() -> None:
     assert "| rte | **82.0** ± 0.3 | – |" in text
     assert "| gce | 81.0 | – |" in text
     assert "| gce | – | 40.0 ± 2.0 |" in text  # with nothing to be better than
+    assert "Before" not in text
+    now, before = frontier({"rows": rows, "earlier": [row("symmetric:0.4", "rte", 5.0, 77.0, None)]}).split("Before")
+    assert "82.0" in now
+    assert "77.0" not in now
+    assert before.count("| rte | 77.0 |") == 1
 
 
 def test_the_floor_of_a_step() -> None:

@@ -93,12 +93,18 @@ def step(found: Tree) -> str:
 
 
 def frontier(found: Tree) -> str:
-    """Test accuracy of every method after the same time, by noise; the best is marked where there are several."""
-    minutes = sorted({row["minutes"] for row in found["rows"]})
-    nets = {row["minutes"]: row["net"] for row in found["rows"]}
+    """Test accuracy of every method after the same time, and what earlier settings of the preset had reached."""
+    now, earlier = _contest(found["rows"]), found.get("earlier", [])
+    return now if not earlier else f"{now}\nBefore, with earlier settings of the preset:\n\n{_contest(earlier)}"
+
+
+def _contest(found: Sequence[Tree]) -> str:
+    """By noise, a table of methods and minutes; the best is marked where there are several."""
+    minutes = sorted({row["minutes"] for row in found})
+    nets = {row["minutes"]: row["net"] for row in found}
     parts = []
-    for noise in dict.fromkeys(row["noise"] for row in found["rows"]):
-        own = [row for row in found["rows"] if row["noise"] == noise]
+    for noise in dict.fromkeys(row["noise"] for row in found):
+        own = [row for row in found if row["noise"] == noise]
         cells = {(row["method"], row["minutes"]): row for row in own}
         means = {m: [row["mean"] for row in own if row["minutes"] == m] for m in minutes}
         best = {m: max(values) if len(values) > 1 else None for m, values in means.items()}
