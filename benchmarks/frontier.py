@@ -28,7 +28,7 @@ from matplotlib.figure import Figure
 from rte.config import RunConfig, merge, parse_override, resolve
 from rte.files import read_json, write_json
 from rte.noise.config import parse_noise
-from rte.reproduce.plan import anchored, part
+from rte.reproduce.plan import anchored, key, part
 
 METHODS = "rte,gce,ce,elr"
 WORST = "labels:CIFAR-10_human.pt:worse_label"
@@ -40,7 +40,7 @@ PLAIN = str.maketrans(":/", "--")
 
 Row: TypeAlias = dict[str, Any]
 HEAD = ("noise", "minutes", "method", "net", "steps", "recipe")
-"""Of a row, what tells it from others; `recipe` is the digest of its settings, its length and seed left out."""
+"""Of a row, what tells it from others; `recipe` stands for its settings, length and seed left out."""
 
 
 def settings(
@@ -97,7 +97,7 @@ def contests(args: argparse.Namespace, known: dict[str, Row]) -> list[Row]:
             epochs = math.ceil(steps / ((train.examples or TRAINING) // train.batch))
             folder = args.out / f"{noise}-{minutes:g}m-{method}-s{seed}".translate(PLAIN)
             config = settings(args, method, noise, net, seed, steps=steps, epochs=epochs)
-            entry = dict(zip(HEAD, (TITLES.get(noise, noise), minutes, method, net, steps, plain.digest), strict=True))
+            entry = dict(zip(HEAD, (TITLES.get(noise, noise), minutes, method, net, steps, key(plain)), strict=True))
             found.append({**entry, "seed": seed, "config": anchored(config, args.data_dir), "folder": folder})
     return found
 
@@ -137,8 +137,8 @@ def combined(args: argparse.Namespace, new: list[Row], old: dict[str, list[Row]]
     titles = {title: noise for noise, title in TITLES.items()}
     rows, earlier = [*new], [*old["earlier"]]
     for row in old["rows"]:
-        now = settings(args, row["method"], titles.get(row["noise"], row["noise"]), row["net"]).digest
-        if row.get("recipe") != now:
+        now = settings(args, row["method"], titles.get(row["noise"], row["noise"]), row["net"])
+        if row.get("recipe") != key(now):
             earlier.append(row)
         elif tuple(row[name] for name in HEAD[:3]) not in cells:
             rows.append(row)
