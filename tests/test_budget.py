@@ -261,7 +261,7 @@ class Seen:
 
 def test_from_the_command_line(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    command = [sys.executable, "-m", "rte", "fit", "digits", "-m", "ce", "--budget", "10s", "--out", str(out)]
+    command = [sys.executable, "-m", "rte", "fit", "digits", "-m", "ce", "--budget", "20s", "--out", str(out)]
     command += ["--net", "compact-8"]
     subprocess.run(command, check=True, capture_output=True, text=True)
     assert read_json(out / "result.json")["steps"] == read_json(out / "config.json")["train"]["steps"]
