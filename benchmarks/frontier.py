@@ -36,8 +36,6 @@ NOISES = f"symmetric:0.4,symmetric:0.8,{WORST}"
 TITLES = {"symmetric:0.4": "40 % symmetric", "symmetric:0.8": "80 % symmetric", WORST: "CIFAR-10N worst"}
 TRAINING = 50_000
 PLAIN = str.maketrans(":/", "--")
-
-
 Row: TypeAlias = dict[str, Any]
 HEAD = ("noise", "minutes", "method", "net", "steps", "recipe")
 """Of a row, what tells it from others; `recipe` stands for its settings, length and seed left out."""
@@ -61,10 +59,16 @@ def recorded(path: Path | None) -> dict[str, list[Row]]:
     return {"rows": found.get("rows", []), "earlier": found.get("earlier", [])}
 
 
+def current(args: argparse.Namespace, row: Row) -> bool:
+    """Whether a row was made with the settings that count now."""
+    noise = {title: noise for noise, title in TITLES.items()}.get(row["noise"], row["noise"])
+    return bool(row.get("recipe") == key(settings(args, row["method"], noise, row["net"])))
+
+
 def fitted(args: argparse.Namespace, kept: Path) -> dict[str, Row]:
     """By minutes: the network, and how long each method's run may be; as kept, or measured where that is lacking."""
     known: dict[str, Row] = read_json(kept) if kept.exists() else {}
-    for row in recorded(args.json)["rows"]:
+    for row in (one for one in recorded(args.json)["rows"] if current(args, one)):
         of_time = known.setdefault(f"{row['minutes']:g}", {"net": row["net"]})
         of_time.setdefault(row["method"], row["steps"])
 
@@ -132,16 +136,12 @@ def summary(found: list[Row], old: Sequence[Row] = ()) -> list[Row]:
 
 
 def combined(args: argparse.Namespace, new: list[Row], old: dict[str, list[Row]]) -> dict[str, list[Row]]:
-    """The new rows, old ones of other cells as long as the preset has not changed, and all that it has overtaken."""
-    cells = {tuple(row[name] for name in HEAD[:3]) for row in new}
-    titles = {title: noise for noise, title in TITLES.items()}
+    """The new rows, which have old seeds already, old ones of other cells, and all that is overtaken as earlier ones."""
+    cells, heads = {head(row)[:3] for row in new}, {head(row) for row in new}
     rows, earlier = [*new], [*old["earlier"]]
     for row in old["rows"]:
-        now = settings(args, row["method"], titles.get(row["noise"], row["noise"]), row["net"])
-        if row.get("recipe") != key(now):
-            earlier.append(row)
-        elif tuple(row[name] for name in HEAD[:3]) not in cells:
-            rows.append(row)
+        if head(row) not in heads:
+            (rows if current(args, row) and head(row)[:3] not in cells else earlier).append(row)
     order = [*TITLES.values()]
     rows.sort(key=lambda row: (order.index(row["noise"]) if row["noise"] in order else len(order), row["minutes"]))
     return {"rows": rows, "earlier": earlier}

@@ -100,3 +100,14 @@ def test_results_of_other_settings_become_earlier_ones(tmp_path: Path) -> None:
     kept = frontier.combined(args, [row], {"rows": [row, worst], "earlier": []})
     assert kept == {"rows": [row], "earlier": [worst]}
     assert frontier.combined(args, [], {"rows": [row], "earlier": [worst]}) == kept
+    longer = frontier.summary([{**found[0], "steps": 4000}])
+    assert frontier.combined(args, longer, {"rows": [row], "earlier": []}) == {"rows": longer, "earlier": [row]}
+
+
+def test_lengths_of_other_settings_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    args = arguments(tmp_path, json=tmp_path / "results.json", methods=["rte"], budgets=[5.0])
+    stale = {"noise": "40 % symmetric", "minutes": 5.0, "method": "rte", "net": "swift-16", "steps": 1, "recipe": "old"}
+    write_json(args.json, {"rows": [stale]})
+    monkeypatch.setattr(frontier, "networks", lambda config, minutes, _: {"5": "swift-24"})
+    monkeypatch.setattr(frontier, "lengths", lambda configs, minutes, _: {name: {"5": 3000} for name in configs})
+    assert frontier.fitted(args, tmp_path / "steps.json") == {"5": {"net": "swift-24", "rte": 3000}}

@@ -100,6 +100,9 @@ def test_a_frontier_has_a_table_for_each_noise_and_marks_the_best() -> None:
     assert "| gce | 81.0 | – |" in text
     assert "| gce | – | 40.0 ± 2.0 |" in text  # with nothing to be better than
     assert "Before" not in text
+    tie = frontier({"rows": [rows[0], row("symmetric:0.4", "elr", 5.0, 82.03, None)]})
+    assert "| rte | **82.0** ± 0.3 |" in tie
+    assert "| elr | **82.0** |" in tie
     now, before = frontier({"rows": rows, "earlier": [row("symmetric:0.4", "rte", 5.0, 77.0, None)]}).split("Before")
     assert "82.0" in now
     assert "77.0" not in now

@@ -99,14 +99,14 @@ def frontier(found: Tree) -> str:
 
 
 def _contest(found: Sequence[Tree]) -> str:
-    """By noise, a table of methods and minutes; the best is marked where there are several."""
+    """By noise, a table of methods and minutes; the best as shown are marked where there are several methods."""
     minutes = sorted({row["minutes"] for row in found})
     nets = {row["minutes"]: row["net"] for row in found}
     parts = []
     for noise in dict.fromkeys(row["noise"] for row in found):
         own = [row for row in found if row["noise"] == noise]
         cells = {(row["method"], row["minutes"]): row for row in own}
-        means = {m: [row["mean"] for row in own if row["minutes"] == m] for m in minutes}
+        means = {m: [round(row["mean"], 1) for row in own if row["minutes"] == m] for m in minutes}
         best = {m: max(values) if len(values) > 1 else None for m, values in means.items()}
         rows = [
             (method, *(_entry(cells.get((method, m)), best[m]) for m in minutes))
@@ -119,7 +119,7 @@ def _contest(found: Sequence[Tree]) -> str:
 def _entry(row: Tree | None, best: float | None) -> str:
     if row is None:
         return "–"
-    text = f"**{row['mean']:.1f}**" if row["mean"] == best else f"{row['mean']:.1f}"
+    text = f"**{row['mean']:.1f}**" if round(row["mean"], 1) == best else f"{row['mean']:.1f}"
     return text if row["spread"] is None else f"{text} ± {row['spread']:.1f}"
 
 
