@@ -136,7 +136,7 @@ def summary(found: list[Row], old: Sequence[Row] = ()) -> list[Row]:
 
 
 def combined(args: argparse.Namespace, new: list[Row], old: dict[str, list[Row]]) -> dict[str, list[Row]]:
-    """The new rows, which have old seeds already, old ones of other cells, and all that is overtaken as earlier ones."""
+    """The new rows, which have the old seeds; old ones of other cells; and what is overtaken, as earlier ones."""
     cells, heads = {head(row)[:3] for row in new}, {head(row) for row in new}
     rows, earlier = [*new], [*old["earlier"]]
     for row in old["rows"]:
