@@ -16,7 +16,18 @@ from test_train_trainer import StopAfter, same, trainer
 from rte.budget import Meter
 from rte.config import RunConfig
 from rte.methods.base import Progress
-from rte.parts.selftune import CONTRAST, HIGHEST, LEAST, MEMORY, NoiseEstimate, felt_length, matching_q, signal
+from rte.parts.selftune import (
+    ASSUMED,
+    CONTRAST,
+    ENOUGH,
+    HIGHEST,
+    LEAST,
+    MEMORY,
+    NoiseEstimate,
+    felt_length,
+    matching_q,
+    signal,
+)
 from rte.train.trainer import Interrupted
 
 
@@ -148,6 +159,17 @@ def test_little_noise_settles_it_too() -> None:
     noise.mean.fill_(0.8)
     noise.settle(t, t.step)
     assert noise.felt(t).epochs == 20
+
+
+def test_a_long_run_goes_by_the_estimate_before_its_first_tenth_is_over() -> None:
+    noise, t = NoiseEstimate(10), Progress(1, 100, step=ENOUGH, steps=100 * ENOUGH)
+    noise.mean.fill_(0.8)
+    noise.count.fill_(ENOUGH - 1)
+    assert (noise.q(t, 0.7), noise.pace(t)) == (0.7, signal(ASSUMED, 10))
+    assert noise.settle(t, t.step) == {}
+    noise.count.fill_(ENOUGH)
+    assert (noise.q(t, 0.7), noise.pace(t)) == pytest.approx((matching_q(0.8, 10), signal(0.8, 10)))
+    assert noise.settle(t, t.step) == {"noise": pytest.approx(0.8), "felt_length": pytest.approx(5**0.5)}
 
 
 LATE = {"kind": "steps", "values": [0.0, 1.0], "fractions": [0.0, 0.1], "least": 5}

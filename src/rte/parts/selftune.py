@@ -23,6 +23,8 @@ HIGHEST = 0.9
 
 SETTLED, OVER = 0.1, 0.5
 """Shares of the run: from when the estimate counts, and until when it is made, lest wrong labels have been learnt."""
+ENOUGH = 400
+"""Batches after which the estimate counts at any rate: in a long run a tenth would be lost to the wrong settings."""
 ASSUMED = 0.4
 """The noise that the learning rate goes by before that."""
 
@@ -75,13 +77,17 @@ class NoiseEstimate(nn.Module):
             self.update(logits, y)
         return self.share
 
+    def counts(self, t: Moment) -> bool:
+        """Whether there is something to go by."""
+        return t.fraction >= SETTLED or bool(self.count >= ENOUGH)
+
     def q(self, t: Moment, before: float) -> float:
         """The q that suits the noise; `before` there is something to go by, that one."""
-        return before if t.fraction < SETTLED else matching_q(self.share, self.classes)
+        return matching_q(self.share, self.classes) if self.counts(t) else before
 
     def pace(self, t: Moment) -> float:
         """What the noise leaves of the labels' signal."""
-        return signal(ASSUMED if t.fraction < SETTLED else self.share, self.classes)
+        return signal(self.share if self.counts(t) else ASSUMED, self.classes)
 
     def settle(self, t: Moment, steps: int) -> dict[str, float]:
         """Once, before the first epoch for which there is something to go by: how long the run is felt to be.
@@ -89,7 +95,7 @@ class NoiseEstimate(nn.Module):
         `steps` have been made so far. A run of which the estimate has not seen half is only there to be timed.
         Returns what was decided by what, if it was now.
         """
-        if t.fraction < SETTLED or self.length > 0 or 2 * self.count <= steps:
+        if not self.counts(t) or self.length > 0 or 2 * self.count <= steps:
             return {}
         self.length.fill_(felt_length(self.share, self.classes))
         return {"noise": self.share, "felt_length": float(self.length)}
