@@ -15,6 +15,7 @@ from conftest import quick
 from rte import run
 from rte.errors import ConfigError
 from rte.methods.rte import RobustTemporalEnsembling
+from rte.parts.balance import MEMORY
 from rte.parts.schedules import Linear
 from rte.train.distributed import World
 from rte.train.order import Slot, epoch_slots
@@ -109,6 +110,27 @@ def test_one_strong_view_may_carry_the_whole_objective(
     else:
         expected = reference(batch, method, q=0.3, jsd=5.0, ecr=3.0, temperature=1.0, skip=0)
     assert tiny.number(method.loss(batch, T)["loss"]) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("chunk", [None, 2])
+def test_balance_evens_out_the_targets_of_both_terms(chunk: int | None) -> None:
+    method = make(q=0.3, jsd_weight=5.0, ecr_weight=3.0, views=3, balance=True, chunk=chunk)
+    batch, gained = batches(method), torch.tensor([0.1, 0.2, 0.3, 0.4])
+    assert method.balance is not None
+    method.balance.mean.copy_(gained)
+    x, views, teacher = logits(method, batch)
+    p = oracles.softmax(teacher)
+    wanted = np.bincount(method.y.numpy(), minlength=4) / len(method.y)
+    target = p * wanted / (MEMORY * gained.double().numpy() + (1 - MEMORY) * p.mean(0))
+    target /= target.sum(1, keepdims=True)
+    p_aug = [oracles.softmax(view) for view in views]
+    expected = (
+        float(oracles.gce(x, batch.y.tolist(), 0.3).mean())
+        + 5.0 * float(oracles.jensen_shannon([target, *p_aug[:2]]).mean())
+        + 3.0 * float(oracles.ensemble_consistency(target, p_aug).mean())
+    )
+    terms = method.step(batch, T, lambda loss, more=False: None)
+    assert tiny.number(terms["loss"]) == pytest.approx(expected, rel=1e-5)
 
 
 def test_the_student_is_spared_the_weak_view_that_no_term_needs() -> None:

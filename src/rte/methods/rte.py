@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from rte.errors import ConfigError
 from rte.methods.base import Method, Pass, Predict, Progress, Sweep, Task, Terms, Update
+from rte.parts.balance import Balance
 from rte.parts.ema import EMA
 from rte.parts.losses import ensemble_consistency, gce, jensen_shannon, sharpen
 from rte.parts.schedules import Moment, Schedule, Sine, constant
@@ -46,6 +47,7 @@ class RobustTemporalEnsembling(Method):
         temperature: float = setting(1.0, "T: ECR's target is p'^(1/T), normalised", gt=0.0, le=1.0)
         jsd_pair: Literal["shared", "separate"] = setting("shared", "the first of the N* views, or some more")
         jsd_views: Literal[1, 2] = setting(2, "strong views that JSD compares with the teacher's")
+        balance: bool = setting(False, "let the targets of JSD and ECR name each class as often as the labels do")
         task_view: Literal["weak", "strong"] = setting("weak", "L_q is of x, or of its first strong view, if any")
 
         @model_validator(mode="after")
@@ -65,6 +67,7 @@ class RobustTemporalEnsembling(Method):
         self.student = task.build()
         self.teacher = EMA(self.student, decay=cfg.decay, warmup=cfg.warmup) if cfg.ema else None
         self.noise = NoiseEstimate(task.classes) if cfg.auto else None
+        self.balance = Balance.of_labels(task.y, task.classes) if cfg.balance else None
 
     def q(self, t: Progress) -> float:
         """q of L_q: as set, or with `auto` the one that suits the noise."""
@@ -79,8 +82,8 @@ class RobustTemporalEnsembling(Method):
         return t if self.noise is None else self.noise.felt(t)
 
     def weights(self, t: Progress) -> tuple[float, float]:
-        """lambda_JSD and lambda_ECR: as set, with `auto` times what the noise leaves of L_q's mean gradient."""
-        left, felt = self.pace(t), self.felt(t)
+        """lambda_JSD and lambda_ECR: as set; with `auto` and no `balance`, times what the noise leaves of L_q's gradient."""
+        left, felt = self.pace(t) if self.balance is None else 1.0, self.felt(t)
         return left * self.cfg.jsd_weight.at(felt), left * self.cfg.ecr_weight.at(felt)
 
     def n_star(self, t: Moment) -> int:
@@ -150,9 +153,9 @@ class RobustTemporalEnsembling(Method):
         return f_aug[0], f_aug if spared else f_aug[1:], [] if own is None else f[b:].split(len(own))
 
     def _target(self, x: Tensor, f_x: Tensor) -> Tensor:
-        """p'(y|x), without gradient; where there is no teacher, the student's own."""
+        """p'(y|x), without gradient; where there is no teacher, the student's own. With `balance`, evened out."""
         f: Tensor = f_x.detach() if self.teacher is None else self.teacher(x)
-        return f.softmax(1)
+        return f.softmax(1) if self.balance is None else self.balance(f.softmax(1))
 
     def step(self, batch: Batch, t: Progress, update: Update) -> Terms:
         """With `chunk`, x and every `chunk` strong views are batches of their own, each with its own backward.
@@ -188,7 +191,7 @@ class RobustTemporalEnsembling(Method):
             self.teacher.update(self.student)  # theta' <- alpha theta' + (1 - alpha) theta
 
     def running(self) -> Iterator[nn.Module]:
-        return chain(super().running(), [] if self.noise is None else [self.noise])
+        return chain(super().running(), (part for part in (self.noise, self.balance) if part is not None))
 
     def predict(self, x: Tensor) -> Tensor:
         logits: Tensor = self.student(x) if self.teacher is None else self.teacher(x)
