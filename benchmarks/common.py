@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any, TypeAlias
 
 from rte import run
-from rte.budget import Meter, most, widest
+from rte.budget import Meter, most, suitable
 from rte.config import RunConfig
 from rte.errors import CheckpointError, UserError
 from rte.files import read_json
@@ -60,7 +60,7 @@ def meters(
 def networks(config: RunConfig, minutes: list[float], data_dir: Path | None) -> dict[str, str]:
     """The network that --budget takes for each time."""
     prepared, meter = measure(config, data_dir)
-    return {f"{m:g}": widest(prepared, most(meter.seconds, 60 * m) / meter.per_epoch) for m in minutes}
+    return {f"{m:g}": suitable(prepared, most(meter.seconds, 60 * m) / meter.per_epoch) for m in minutes}
 
 
 def step_costs(configs: dict[str, RunConfig], data_dir: Path | None) -> dict[str, float]:

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_train_trainer import StopAfter, same, trainer
 
-from rte import budget, run
-from rte.budget import Meter, fit_budget, most, parse_budget, widest
+from rte import budget, nets, run
+from rte.budget import Meter, fit_budget, most, parse_budget, piloted, suitable, widest
 from rte.cli import compare
 from rte.config import RunConfig
 from rte.errors import ConfigError
@@ -136,14 +136,46 @@ WIDER = {"name": "compact-8", "wider": ["compact-12", "compact-16"], "wider_epoc
 def test_a_wider_network_is_taken_where_there_is_time_to_train_it(
     epochs: float, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(budget, "PER_IMAGE", 100)
     config = quick("ce", net=WIDER)
     prepared = run.prepare(config, run.load_dataset(config, None))
-    assert widest(prepared, epochs) == name
+    assert widest(prepared, epochs, 100) == name
     as_it_is = quick("ce", net={**WIDER, "wider": []})
     few = replace(prepared, train_rows=prepared.train_rows[:100])  # of compact-8's 18,674 parameters
-    assert widest(few, epochs) == "compact-8"
-    assert widest(replace(prepared, config=as_it_is), epochs) == "compact-8"
+    assert widest(few, epochs, 100) == "compact-8"
+    assert widest(replace(prepared, config=as_it_is), epochs, 100) == "compact-8"
+
+
+def test_noisy_labels_get_a_narrower_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = quick("ce", net=WIDER)
+    prepared = run.prepare(config, run.load_dataset(config, None))
+    asked: list[str] = []
+
+    task = prepared.task
+    large = nets.build("compact-16", channels=task.channels, classes=len(task.classes), size=task.size, dropout=0.0)
+    monkeypatch.setattr(budget, "PER_IMAGE", 1.01 * nets.parameters(large) / len(prepared.train_rows))
+    for share, name in ((0.0, "compact-16"), (0.4, "compact-12"), (0.9, "compact-8")):
+        monkeypatch.setattr(budget, "piloted", lambda *given, share=share: asked.append(name) or share)
+        assert suitable(prepared, 60) == name
+    assert len(asked) == 3
+    assert suitable(prepared, 9) == "compact-8"
+    assert len(asked) == 3, "with time for one network only, the noise makes no difference"
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4, 0.8])
+def test_a_run_on_trial_finds_the_noise(share: float) -> None:
+    noise = {"name": "symmetric", "ratio": share}
+    config = quick("ce", noise=noise, train={"batch": 32}, net={"name": "compact-8"})
+    assert piloted(run.prepare(config, run.load_dataset(config, None))) == pytest.approx(share, abs=0.08)
+
+
+def test_a_run_on_trial_is_the_same_for_every_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "PILOT", 7)  # more than the five steps of an epoch
+    found = set()
+    for method, train in (("ce", {}), ("gce", {"optimizer": "sgd", "lr": 0.3}), ("rte", {"momentum": 0.5})):
+        config = quick(method, noise={"name": "symmetric", "ratio": 0.4}, train=train)
+        found.add(piloted(run.prepare(config, run.load_dataset(config, None))))
+    assert len(found) == 1
+    assert 0 < found.pop() < 1
 
 
 def test_the_length_is_that_of_the_network_which_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,9 @@ from rte import nets
 from rte.config import RunConfig
 from rte.errors import ConfigError
 from rte.methods.base import Progress
+from rte.methods.rte import RobustTemporalEnsembling
+from rte.parts.schedules import constant
+from rte.parts.selftune import NoiseEstimate, signal
 from rte.run import Prepared, make_trainer
 from rte.train.distributed import World
 from rte.train.trainer import Trainer
@@ -35,7 +38,11 @@ FRACTIONS = tuple((i + 0.5) / 100 for i in range(100))
 Kind: TypeAlias = tuple[int, float]
 """What the cost of a step depends on: the number of views, and their resolution to a tenth."""
 PER_IMAGE = 25
-"""Parameters for each training image that a wider network may have: with many more it soon knows labels by heart."""
+"""Parameters for each training image that a wider network may have where labels are right; see `capacity`."""
+PILOT, PASSES = 400, 10
+"""Steps, and at most epochs, of a run on trial that estimates the noise, where the network to take depends on it."""
+TRIAL = {"optimizer": "muon", "momentum": 0.9, "lr": constant(0.06), "weight_decay": constant(5e-4)}
+"""Its settings, the same whatever is to be trained, so that the same network is found."""
 WARM, TIMED = 2, 4
 
 
@@ -54,12 +61,13 @@ def fit_budget(prepared: Prepared, seconds: float, *, started: float | None = No
     """The settings of the run with its length set such that it ends `seconds` after `started` (a monotonic time).
 
     Schedules stretch with the length. Where there is time for so many passes over the data that a wider network of
-    `net.wider` pays, it is taken. Every process of a torchrun comes to the same answer.
+    `net.wider` pays, it is taken, unless labels are too noisy for it. Every process of a torchrun comes to the same
+    answer.
     """
     started = time.monotonic() if started is None else started
     world = World.join()
     meter, steps = _measured(prepared, seconds, started, world)
-    config = prepared.config.with_net(widest(prepared, steps / meter.per_epoch))
+    config = prepared.config.with_net(suitable(prepared, steps / meter.per_epoch, world))
     if config.net.name != prepared.config.net.name:
         meter, steps = _measured(replace(prepared, config=config), seconds, started, world)
     if steps < LEAST:
@@ -80,8 +88,42 @@ def _measured(prepared: Prepared, seconds: float, started: float, world: World) 
     return meter, steps
 
 
-def widest(prepared: Prepared, epochs: float) -> str:
-    """The network to take where the one that is set would have so many epochs: the last of `net.wider` with enough.
+def suitable(prepared: Prepared, epochs: float, world: World | None = None) -> str:
+    """The network to take where the one that is set would have so many epochs: the widest for that time and the noise.
+
+    Only where the noise makes a difference is it found out.
+    """
+    names = {widest(prepared, epochs, capacity(noise, len(prepared.task.classes))) for noise in (0.0, 1.0)}
+    if len(names) == 1:
+        return names.pop()
+    return widest(prepared, epochs, capacity(piloted(prepared, world), len(prepared.task.classes)))
+
+
+def capacity(wrong: float, classes: int) -> float:
+    """How many parameters a network may have for each image where that share of labels is wrong.
+
+    With more it soon knows labels by heart, and the less there is to learn besides, the sooner. The root is a guess
+    that lies between the measured cases (docs/laptop.md).
+    """
+    return PER_IMAGE * math.sqrt(signal(wrong, classes))
+
+
+def piloted(prepared: Prepared, world: World | None = None) -> float:
+    """The share of wrong labels, as far as the first steps of RTE's task loss with the network that is set tell it."""
+    method = RobustTemporalEnsembling.Config(auto=True, q=constant(0.7), jsd_weight=constant(0), ecr_weight=constant(0))
+    config = replace(prepared.config, method_name="rte", method=method).with_train(steps=LONG, epochs=LONG, **TRIAL)
+    trainer, _ = make_trainer(replace(prepared, config=config), save=lambda name, state: None, world=world)
+    while trainer.epoch < PASSES and (left := PILOT - trainer.step) > 0:
+        for _ in islice(trainer.steps(), left):
+            pass
+        trainer.epoch, trainer.done, trainer.opened = trainer.epoch + 1, 0, False
+    noise = trainer.method.noise
+    assert isinstance(noise, NoiseEstimate)
+    return noise.share
+
+
+def widest(prepared: Prepared, epochs: float, per_image: float) -> str:
+    """The last of `net.wider` with enough epochs and at most so many parameters for each image; else the one set.
 
     The others are not timed: multiply-adds say well enough how many epochs they would have.
     """
@@ -94,7 +136,7 @@ def widest(prepared: Prepared, epochs: float) -> str:
     own, _ = size(net.name)
     for name in reversed(net.wider):
         work, parameters = size(name)
-        if epochs * own / work >= net.wider_epochs and parameters <= PER_IMAGE * len(prepared.train_rows):
+        if epochs * own / work >= net.wider_epochs and parameters <= per_image * len(prepared.train_rows):
             return name
     return net.name
 

@@ -15,9 +15,9 @@ class Balance(nn.Module):
     """p_k times how often class k is wanted over how often it has been predicted of late, normalised.
 
     A network that learns from its own or its teacher's predictions soon prefers the classes that it knows best: each of
-    its mistakes makes the next one likelier. Distribution alignment (Berthelot et al. 2020) takes that back. `wanted` (K,)
-    are frequencies of classes, those of the given labels for instance; `mean` is a buffer, so that a resumed run goes
-    on with the same one, and begins with what is wanted, so that nothing is changed at first.
+    its mistakes makes the next one likelier. Distribution alignment (Berthelot et al. 2020) takes that back. `wanted`
+    (K,) are frequencies of classes, those of the given labels for instance; `mean` is a buffer, so that a resumed run
+    goes on with the same one, and begins with what is wanted, so that nothing is changed at first.
     """
 
     mean: Tensor
