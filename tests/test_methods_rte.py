@@ -191,15 +191,20 @@ def test_auto_slows_learning_by_the_noise() -> None:
 
 
 @pytest.mark.parametrize("chunk", [None, 2])
-def test_auto_weakens_consistency_by_the_noise(chunk: int | None) -> None:
-    method, t = make(auto=True, jsd_weight=12, ecr_weight=3, views=4, chunk=chunk), tiny.at(7, 10)
+@pytest.mark.parametrize(("epoch", "left"), [(3, 0.2), (7, 1 - ASSUMED * 4 / 3)])
+def test_auto_weakens_consistency_by_the_noise_until_the_network_has_learnt(
+    chunk: int | None, epoch: int, left: float
+) -> None:
+    method, t = make(auto=True, jsd_weight=12, ecr_weight=3, views=4, chunk=chunk), tiny.at(epoch, 10)
     assert method.noise is not None
     method.noise.mean.fill_(0.6)
     batch = tiny.batch(INDEX, method.views(t))
     terms = method.step(batch, t, lambda loss, more=False: None)
-    expected = reference(method, batch, q=matching_q(0.6, tiny.K), jsd=0.2 * 12, ecr=0.2 * 3, n=4)
+    expected = reference(method, batch, q=matching_q(0.6, tiny.K), jsd=left * 12, ecr=left * 3, n=4)
     assert tiny.number(terms["loss"]) == pytest.approx(expected, rel=1e-5)
     assert make(jsd_weight=12, ecr_weight=3).weights(t) == (12.0, 3.0)
+    method.noise.mean.fill_(0.3)
+    assert method.weights(t) == pytest.approx((0.6 * 12, 0.6 * 3)), "below 40 % the same throughout"
 
 
 LATE = {"kind": "steps", "values": [0.0, 3.0], "fractions": [0.0, 0.1], "least": 45}

@@ -79,4 +79,5 @@ def test_a_run_resumes_with_the_same_balance() -> None:
     resumed.fit()
     assert same(straight.method, resumed.method)
     balance = straight.method.balance
+    assert isinstance(balance, Balance)
     assert not torch.equal(balance.mean, balance.wanted), "it has been at work"

@@ -82,8 +82,8 @@ class RobustTemporalEnsembling(Method):
         return t if self.noise is None else self.noise.felt(t)
 
     def weights(self, t: Progress) -> tuple[float, float]:
-        """lambda_JSD and lambda_ECR: as set, with `auto` times what the noise leaves of L_q's mean gradient."""
-        left, felt = self.pace(t), self.felt(t)
+        """lambda_JSD and lambda_ECR: as set, with `auto` times what suits the noise."""
+        left, felt = 1.0 if self.noise is None else self.noise.hold(t), self.felt(t)
         return left * self.cfg.jsd_weight.at(felt), left * self.cfg.ecr_weight.at(felt)
 
     def n_star(self, t: Moment) -> int:

@@ -89,6 +89,14 @@ class NoiseEstimate(nn.Module):
         """What the noise leaves of the labels' signal."""
         return signal(self.share if self.counts(t) else ASSUMED, self.classes)
 
+    def hold(self, t: Moment) -> float:
+        """What the lambdas are multiplied by: as the learning rate, once the run is half over by no less than `ASSUMED`.
+
+        A network that has yet to learn needs what little the labels say; one that has learnt soon knows them by heart.
+        """
+        pace = self.pace(t)
+        return pace if t.fraction < OVER else max(pace, signal(ASSUMED, self.classes))
+
     def settle(self, t: Moment, steps: int) -> dict[str, float]:
         """Once, before the first epoch for which there is something to go by: how long the run is felt to be.
 
