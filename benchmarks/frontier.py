@@ -3,12 +3,12 @@
     python benchmarks/frontier.py --data-dir DIR --json results/frontier.json --figure docs/images/frontier.png
     python -m rte.report.measured docs                          # puts the numbers on the page
 
-First it is measured on an idle machine which network --budget takes for each time, and by turns how many steps of each
-method with that network fit into it; both are kept in OUT/steps.json. A budget is then a number of steps, to which each
-method's schedules are fitted, so that the runs may share the machine: with OMP_NUM_THREADS=1, call the command twice
-with --part 1/2 and 2/2. The settings are the preset's for each method; none was chosen by looking at the test set. Runs
-are kept in OUT and skipped when done, and so are those whose outcome is in the JSON file already, which also tells the
-lengths. Rows there whose settings are no longer the preset's become its "earlier" ones.
+First it is measured on an idle machine which network --budget takes for each time and noise, and by turns how many
+steps of each method with that network fit into it; both are kept in OUT/steps.json. A budget is then a number of steps,
+to which each method's schedules are fitted, so that the runs may share the machine: with OMP_NUM_THREADS=1, call the
+command twice with --part 1/2 and 2/2. The settings are the preset's for each method; none was chosen by looking at the
+test set. Runs are kept in OUT and skipped when done, and so are those whose outcome is in the JSON file already, which
+also tells the lengths. Rows there whose settings are no longer the preset's become its "earlier" ones.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from itertools import chain, product
 from pathlib import Path
 from statistics import mean, stdev
@@ -37,6 +38,16 @@ TITLES = {"symmetric:0.4": "40 % symmetric", "symmetric:0.8": "80 % symmetric", 
 TRAINING = 50_000
 PLAIN = str.maketrans(":/", "--")
 Row: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is fitted to the time: the network by noise and minutes; by network, minutes and method how many steps."""
+
+    nets: dict[str, dict[str, str]]
+    steps: dict[str, dict[str, dict[str, int]]]
+
+
 HEAD = ("noise", "minutes", "method", "net", "steps", "recipe")
 """Of a row, what tells it from others; `recipe` stands for its settings, length and seed left out."""
 
@@ -61,41 +72,48 @@ def recorded(path: Path | None) -> dict[str, list[Row]]:
 
 def current(args: argparse.Namespace, row: Row) -> bool:
     """Whether a row was made with the settings that count now."""
-    noise = {title: noise for noise, title in TITLES.items()}.get(row["noise"], row["noise"])
-    return bool(row.get("recipe") == key(settings(args, row["method"], noise, row["net"])))
+    return bool(row.get("recipe") == key(settings(args, row["method"], noise_of(row), row["net"])))
 
 
-def fitted(args: argparse.Namespace, kept: Path) -> dict[str, Row]:
-    """By minutes: the network, and how long each method's run may be; as kept, or measured where that is lacking."""
-    known: dict[str, Row] = read_json(kept) if kept.exists() else {}
+def noise_of(row: Row) -> str:
+    """As it is written for `--noise`."""
+    return {title: noise for noise, title in TITLES.items()}.get(row["noise"], row["noise"])
+
+
+def fitted(args: argparse.Namespace, kept: Path) -> Known:
+    """As kept and as recorded, or measured where that is lacking."""
+    known = Known(**read_json(kept)) if kept.exists() else Known({}, {})
     for row in (one for one in recorded(args.json)["rows"] if current(args, one)):
-        of_time = known.setdefault(f"{row['minutes']:g}", {"net": row["net"]})
-        of_time.setdefault(row["method"], row["steps"])
+        minutes = f"{row['minutes']:g}"
+        known.nets.setdefault(noise_of(row), {}).setdefault(minutes, row["net"])
+        known.steps.setdefault(row["net"], {}).setdefault(minutes, {}).setdefault(row["method"], row["steps"])
 
-    def to_time(method: str, net: str | None = None) -> RunConfig:
-        return anchored(settings(args, method, args.noises[0], net), args.data_dir)
+    def to_time(noise: str, method: str, net: str | None = None) -> RunConfig:
+        return anchored(settings(args, method, noise, net), args.data_dir)
 
-    if new := [m for m in args.budgets if f"{m:g}" not in known]:
-        found = networks(to_time(args.methods[0]), new, args.data_dir)
-        known |= {minutes: {"net": net} for minutes, net in found.items()}
-    for net in sorted({row["net"] for row in known.values()}):
-        minutes = [m for m in args.budgets if known[f"{m:g}"]["net"] == net]
-        lacking = [name for name in args.methods if any(name not in known[f"{m:g}"] for m in minutes)]
-        fresh = lengths({name: to_time(name, net) for name in lacking}, minutes, args.data_dir)
-        for name, steps in fresh.items():
-            for m in minutes:
-                known[f"{m:g}"].setdefault(name, steps[f"{m:g}"])
-        write_json(kept, known)
+    for noise in args.noises:
+        own = known.nets.setdefault(noise, {})
+        if new := [m for m in args.budgets if f"{m:g}" not in own]:
+            own |= networks(to_time(noise, args.methods[0]), new, args.data_dir)
+    wanted = {(known.nets[noise][f"{m:g}"], m) for noise, m in product(args.noises, args.budgets)}
+    for net in sorted({net for net, _ in wanted}):
+        minutes = sorted(m for one, m in wanted if one == net)
+        times = {m: known.steps.setdefault(net, {}).setdefault(f"{m:g}", {}) for m in minutes}
+        lacking = [name for name in args.methods if any(name not in steps for steps in times.values())]
+        fresh = lengths({name: to_time(args.noises[0], name, net) for name in lacking}, minutes, args.data_dir)
+        for name, (m, steps) in product(fresh, times.items()):
+            steps.setdefault(name, fresh[name][f"{m:g}"])
+        write_json(kept, asdict(known))
     return known
 
 
-def contests(args: argparse.Namespace, known: dict[str, Row]) -> list[Row]:
+def contests(args: argparse.Namespace, known: Known) -> list[Row]:
     """Every run: seed by seed, short ones first."""
     found = []
     for seed, minutes in product(range(args.seeds), args.budgets):
-        row = known[f"{minutes:g}"]
         for noise, method in product(args.noises, args.methods):
-            steps, net = row[method], row["net"]
+            net = known.nets[noise][f"{minutes:g}"]
+            steps = known.steps[net][f"{minutes:g}"][method]
             plain = settings(args, method, noise, net)
             train = plain.train
             epochs = math.ceil(steps / ((train.examples or TRAINING) // train.batch))

@@ -42,9 +42,10 @@ def test_lengths_are_measured_once_for_each_network_and_then_kept(
     monkeypatch.setattr(frontier, "lengths", lengths)
     kept = tmp_path / "steps.json"
     known = frontier.fitted(arguments(tmp_path), kept)
-    assert known["5"] == {"net": "swift-24", "rte": 5000, "gce": 5000}
-    assert known["30"] == {"net": "swift-48", "rte": 30_000, "gce": 30_000}
-    assert read_json(kept) == known
+    assert known.nets == {"symmetric:0.4": {"5": "swift-24", "30": "swift-48"}}
+    assert known.steps["swift-24"] == {"5": {"rte": 5000, "gce": 5000}}
+    assert known.steps["swift-48"] == {"30": {"rte": 30_000, "gce": 30_000}}
+    assert read_json(kept) == {"nets": known.nets, "steps": known.steps}
     expected = [(name, net, m) for net, m in (("swift-24", 5.0), ("swift-48", 30.0)) for name in ("rte", "gce")]
     assert asked == expected
 
@@ -53,7 +54,8 @@ def test_lengths_are_measured_once_for_each_network_and_then_kept(
 
 
 def test_all_methods_of_a_budget_have_its_network_and_runs_end_where_the_time_does(tmp_path: Path) -> None:
-    known = {"5": {"net": "swift-24", "rte": 3666, "gce": 3685}, "30": {"net": "swift-48", "rte": 9984, "gce": 10034}}
+    steps = {"swift-24": {"5": {"rte": 3666, "gce": 3685}}, "swift-48": {"30": {"rte": 9984, "gce": 10034}}}
+    known = frontier.Known({"symmetric:0.4": {"5": "swift-24", "30": "swift-48"}}, steps)
     found = frontier.contests(arguments(tmp_path, seeds=2), known)
     assert len(found) == 8
     assert {(one["minutes"], one["config"].net.name) for one in found} == {(5.0, "swift-24"), (30.0, "swift-48")}
@@ -63,6 +65,9 @@ def test_all_methods_of_a_budget_have_its_network_and_runs_end_where_the_time_do
     assert first["config"].train.epochs == 10, "3666 steps of 390 in an epoch"
 
 
+FIVE = frontier.Known({"symmetric:0.4": {"5": "swift-24"}}, {"swift-24": {"5": {"rte": 3666}}})
+
+
 def finish(folder: Path, last: float) -> None:
     folder.mkdir()
     write_json(folder / "result.json", {"test": {"last": last}, "memorisation": {"memorised": 0.25}})
@@ -70,7 +75,7 @@ def finish(folder: Path, last: float) -> None:
 
 def test_results_are_added_to_over_several_sessions(tmp_path: Path) -> None:
     args = arguments(tmp_path, json=tmp_path / "results.json", methods=["rte"], budgets=[5.0], seeds=2)
-    known = {"5": {"net": "swift-24", "rte": 3666}}
+    known = FIVE
     found = frontier.contests(args, known)
     finish(found[0]["folder"], 0.8)
     (first,) = frontier.summary(found)
@@ -90,7 +95,7 @@ def test_results_are_added_to_over_several_sessions(tmp_path: Path) -> None:
 
 def test_results_of_other_settings_become_earlier_ones(tmp_path: Path) -> None:
     args = arguments(tmp_path, methods=["rte"], budgets=[5.0])
-    known = {"5": {"net": "swift-24", "rte": 3666}}
+    known = FIVE
     found = frontier.contests(args, known)
     finish(found[0]["folder"], 0.8)
     (row,) = frontier.summary(found)
@@ -110,4 +115,17 @@ def test_lengths_of_other_settings_do_not_count(tmp_path: Path, monkeypatch: pyt
     write_json(args.json, {"rows": [stale]})
     monkeypatch.setattr(frontier, "networks", lambda config, minutes, _: {"5": "swift-24"})
     monkeypatch.setattr(frontier, "lengths", lambda configs, minutes, _: {name: {"5": 3000} for name in configs})
-    assert frontier.fitted(args, tmp_path / "steps.json") == {"5": {"net": "swift-24", "rte": 3000}}
+    found = frontier.fitted(args, tmp_path / "steps.json")
+    assert found == frontier.Known({"symmetric:0.4": {"5": "swift-24"}}, {"swift-24": {"5": {"rte": 3000}}})
+
+
+def test_each_noise_may_have_a_network_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def networks(config: RunConfig, minutes: list[float], _: Path | None) -> dict[str, str]:
+        return {f"{m:g}": "swift-32" if "0.8" in str(config.noise) else "swift-48" for m in minutes}
+
+    monkeypatch.setattr(frontier, "networks", networks)
+    monkeypatch.setattr(frontier, "lengths", lambda configs, minutes, _: {name: {"30": 9} for name in configs})
+    args = arguments(tmp_path, noises=["symmetric:0.4", "symmetric:0.8"], budgets=[30.0])
+    found = frontier.contests(args, frontier.fitted(args, tmp_path / "steps.json"))
+    expected = [(noise, m, net) for noise, net in (("40 %", "swift-48"), ("80 %", "swift-32")) for m in ("rte", "gce")]
+    assert [(one["noise"][:4], one["method"], one["config"].net.name) for one in found] == expected

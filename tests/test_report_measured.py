@@ -94,11 +94,13 @@ def test_a_frontier_has_a_table_for_each_noise_and_marks_the_best() -> None:
         return {"noise": noise, "method": method, "minutes": minutes, "net": net, "mean": mean, "spread": spread}
 
     rows = [row("symmetric:0.4", "rte", 5.0, 82.04, 0.31), row("symmetric:0.4", "gce", 5.0, 81.0, None)]
-    text = frontier({"rows": [*rows, row("symmetric:0.8", "gce", 10.0, 40.0, 2.0)]})
+    more = [row("symmetric:0.4", "rte", 10.0, 84.0, None), row("symmetric:0.8", "gce", 10.0, 40.0, 2.0)]
+    text = frontier({"rows": [*rows, *more]})
     assert "| symmetric:0.4, test accuracy % | 5 minutes, swift-24 | 10 minutes, swift-32 |" in text
-    assert "| rte | **82.0** ± 0.3 | – |" in text
+    assert "| rte | **82.0** ± 0.3 | 84.0 |" in text
     assert "| gce | 81.0 | – |" in text
-    assert "| gce | – | 40.0 ± 2.0 |" in text  # with nothing to be better than
+    assert "| symmetric:0.8, test accuracy % | 10 minutes, swift-32 |" in text, "times that it was run for"
+    assert "| gce | 40.0 ± 2.0 |" in text  # with nothing to be better than
     assert "Before" not in text
     tie = frontier({"rows": [rows[0], row("symmetric:0.4", "elr", 5.0, 82.03, None)]})
     assert "| rte | **82.0** ± 0.3 |" in tie

@@ -90,7 +90,7 @@ class NoiseEstimate(nn.Module):
         return signal(self.share if self.counts(t) else ASSUMED, self.classes)
 
     def hold(self, t: Moment) -> float:
-        """What the lambdas are multiplied by: as the learning rate, once the run is half over by no less than `ASSUMED`.
+        """What the lambdas are multiplied by: as the learning rate, in the second half by no less than with `ASSUMED`.
 
         A network that has yet to learn needs what little the labels say; one that has learnt soon knows them by heart.
         """

@@ -100,11 +100,11 @@ def frontier(found: Tree) -> str:
 
 def _contest(found: Sequence[Tree]) -> str:
     """By noise, a table of methods and minutes; the best as shown are marked where there are several methods."""
-    minutes = sorted({row["minutes"] for row in found})
-    nets = {row["minutes"]: row["net"] for row in found}
     parts = []
     for noise in dict.fromkeys(row["noise"] for row in found):
         own = [row for row in found if row["noise"] == noise]
+        nets = {row["minutes"]: row["net"] for row in own}
+        minutes = sorted(nets)
         cells = {(row["method"], row["minutes"]): row for row in own}
         means = {m: [round(row["mean"], 1) for row in own if row["minutes"] == m] for m in minutes}
         best = {m: max(values) if len(values) > 1 else None for m, values in means.items()}
