@@ -162,12 +162,11 @@ class RobustTemporalEnsembling(Method):
 
         The objective is the same but for the statistics of batch norm, which are then those of each part.
         """
-        chunk = self.cfg.chunk
-        if chunk is None or batch.plan.strong <= chunk:
+        cfg, chunk, strong, b = self.cfg, self.cfg.chunk, batch.plan.strong, len(batch)
+        if chunk is None or strong <= chunk:
             return super().step(batch, t, update)
-        cfg, n, strong, b = self.cfg, self.n_star(self.felt(t)), batch.plan.strong, len(batch)
+        n, f_x, q = self.n_star(self.felt(t)), self.student(batch.x), self.q(t)
         first, (jsd_weight, ecr_weight) = 0 if cfg.jsd_pair == "shared" else strong - n, self.weights(t)
-        f_x, q = self.student(batch.x), self.q(t)
         seen = {} if self.noise is None else {"noise": self.noise.look(f_x, batch.y, t)}
         p_teacher, task = self._target(batch.x, f_x), gce(f_x, batch.y, q).mean()
         terms: dict[str, float] = {"task": float(task.detach()), "jsd": 0.0, "ecr": 0.0}
