@@ -134,9 +134,7 @@ WIDER = {"name": "compact-8", "wider": ["compact-12", "compact-16"], "wider_epoc
 @pytest.mark.parametrize(
     ("epochs", "name"), [(9, "compact-8"), (20, "compact-8"), (29, "compact-12"), (60, "compact-16")]
 )
-def test_a_wider_network_is_taken_where_there_is_time_to_train_it(
-    epochs: float, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wider_network_is_taken_where_there_is_time_to_train_it(epochs: float, name: str) -> None:
     config = quick("ce", net=WIDER)
     prepared = run.prepare(config, run.load_dataset(config, None))
     assert widest(prepared, epochs, 100) == name
