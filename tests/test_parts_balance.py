@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 from conftest import quick
-from test_train_trainer import StopAfter, same, trainer
+from test_train_trainer import same, stopped_and_resumed, trainer
 
 from rte.parts.balance import MEMORY, Balance
-from rte.train.trainer import Interrupted
 
 
 def lopsided(n: int, favour: float, seed: int = 0) -> torch.Tensor:
@@ -70,14 +67,8 @@ def test_keeps_no_gradient() -> None:
 def test_a_run_resumes_with_the_same_balance() -> None:
     config = quick("rte", method={"balance": True})
     straight = trainer(config)
-    saved: dict[str, Any] = {}
     straight.fit()
-    with pytest.raises(Interrupted):
-        trainer(config, saved, observer=StopAfter(3)).fit()
-    resumed = trainer(config)
-    resumed.restore(saved["checkpoint"])
-    resumed.fit()
-    assert same(straight.method, resumed.method)
+    assert same(straight.method, stopped_and_resumed(config, 3).method)
     balance = straight.method.balance
     assert isinstance(balance, Balance)
     assert not torch.equal(balance.mean, balance.wanted), "it has been at work"

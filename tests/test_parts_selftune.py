@@ -11,7 +11,7 @@ import torch
 from conftest import quick
 from hypothesis import given
 from hypothesis import strategies as st
-from test_train_trainer import StopAfter, same, trainer
+from test_train_trainer import same, stopped_and_resumed, trainer
 
 from rte.budget import Meter
 from rte.config import RunConfig
@@ -28,7 +28,6 @@ from rte.parts.selftune import (
     matching_q,
     signal,
 )
-from rte.train.trainer import Interrupted
 
 
 @pytest.mark.parametrize("wrong", [0.1, 0.3, 0.5])
@@ -197,12 +196,7 @@ def test_a_run_gets_its_views_by_the_noise_it_finds_and_resumes_with_them(stop: 
     straight.observer = seen
     straight.fit()
     assert seen.strong == [False] * 5 + [True] * 8, "of ten steps, at 4/3 each, eight are left"
-    saved: dict[str, Any] = {}
-    with pytest.raises(Interrupted):
-        trainer(noisy_run(0.85), saved, observer=StopAfter(stop)).fit()
-    resumed = trainer(noisy_run(0.85))
-    resumed.restore(saved["checkpoint"])
-    resumed.fit()
+    resumed = stopped_and_resumed(noisy_run(0.85), stop)
     assert same(straight.method, resumed.method)
     assert resumed.history == straight.history
 

@@ -52,6 +52,17 @@ class StopAfter:
     def epoch(self, epoch: int, scores: Any) -> None: ...
 
 
+def stopped_and_resumed(config: RunConfig, stop: int) -> Trainer:
+    """A run that was asked to end after so many steps, and then went on to its end from what it had saved."""
+    saved: dict[str, Any] = {}
+    with pytest.raises(Interrupted):
+        trainer(config, saved, observer=StopAfter(stop)).fit()
+    made = trainer(config)
+    made.restore(saved["checkpoint"])
+    made.fit()
+    return made
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_resume_is_bit_for_bit_also_from_the_middle_of_an_epoch(method: str) -> None:
     config = quick(method, net={"dropout": 0.1})
@@ -260,13 +271,7 @@ def test_resolution_follows_its_schedule_and_resumes(monkeypatch: pytest.MonkeyP
     assert {side for fraction, side in sides if fraction < 0.5} == {4}
     assert {side for fraction, side in sides if fraction >= 0.5} == {8}
 
-    saved: dict[str, Any] = {}
-    with pytest.raises(Interrupted):
-        trainer(config, saved, observer=StopAfter(3)).fit()
-    second = trainer(config)
-    second.restore(saved["checkpoint"])
-    second.fit()
-    assert same(straight.method, second.method)
+    assert same(straight.method, stopped_and_resumed(config, 3).method)
 
 
 def test_a_method_may_slow_the_learning_rate(monkeypatch: pytest.MonkeyPatch) -> None:
