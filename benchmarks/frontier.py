@@ -153,6 +153,11 @@ def summary(found: list[Row], old: Sequence[Row] = ()) -> list[Row]:
     return made
 
 
+def place(name: str, usual: Sequence[str]) -> int:
+    """Where a name stands among the usual ones; others come after them."""
+    return usual.index(name) if name in usual else len(usual)
+
+
 def combined(args: argparse.Namespace, new: list[Row], old: dict[str, list[Row]]) -> dict[str, list[Row]]:
     """The new rows, which have the old seeds; old ones of other cells; and what is overtaken, as earlier ones."""
     cells, heads = {head(row)[:3] for row in new}, {head(row) for row in new}
@@ -160,8 +165,8 @@ def combined(args: argparse.Namespace, new: list[Row], old: dict[str, list[Row]]
     for row in old["rows"]:
         if head(row) not in heads:
             (rows if current(args, row) and head(row)[:3] not in cells else earlier).append(row)
-    order = [*TITLES.values()]
-    rows.sort(key=lambda row: (order.index(row["noise"]) if row["noise"] in order else len(order), row["minutes"]))
+    usual = ([*TITLES.values()], METHODS.split(","))
+    rows.sort(key=lambda row: (place(row["noise"], usual[0]), row["minutes"], place(row["method"], usual[1])))
     return {"rows": rows, "earlier": earlier}
 
 
