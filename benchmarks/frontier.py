@@ -165,8 +165,8 @@ def combined(args: argparse.Namespace, new: list[Row], old: dict[str, list[Row]]
     for row in old["rows"]:
         if head(row) not in heads:
             (rows if current(args, row) and head(row)[:3] not in cells else earlier).append(row)
-    usual = ([*TITLES.values()], METHODS.split(","))
-    rows.sort(key=lambda row: (place(row["noise"], usual[0]), row["minutes"], place(row["method"], usual[1])))
+    noises, methods = [*TITLES.values()], METHODS.split(",")
+    rows.sort(key=lambda row: (place(row["noise"], noises), row["minutes"], place(row["method"], methods)))
     return {"rows": rows, "earlier": earlier}
 
 

@@ -109,6 +109,14 @@ def test_results_of_other_settings_become_earlier_ones(tmp_path: Path) -> None:
     assert frontier.combined(args, longer, {"rows": [row], "earlier": []}) == {"rows": longer, "earlier": [row]}
 
 
+def test_rows_have_the_same_order_whatever_was_run_last(tmp_path: Path) -> None:
+    cells = [("80 % symmetric", 5.0, "rte"), ("40 % symmetric", 30.0, "rte"), ("40 % symmetric", 5.0, "other")]
+    cells += [("40 % symmetric", 5.0, name) for name in ("elr", "gce", "rte")]
+    rows = [dict(zip(("noise", "minutes", "method"), cell, strict=True)) for cell in cells]
+    kept = frontier.combined(arguments(tmp_path), rows, {"rows": [], "earlier": []})["rows"]
+    assert kept == [rows[5], rows[4], rows[3], rows[2], rows[1], rows[0]]
+
+
 def test_lengths_of_other_settings_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     args = arguments(tmp_path, json=tmp_path / "results.json", methods=["rte"], budgets=[5.0])
     stale = {"noise": "40 % symmetric", "minutes": 5.0, "method": "rte", "net": "swift-16", "steps": 1, "recipe": "old"}
