@@ -111,7 +111,7 @@ def sgd(method: Method, lr: float = 0.1) -> Update:
 def sweep(method: Method, make: Callable[[Sequence[int], int], Tensor] = images, n: int = N) -> Sweep:
     """Outputs on all examples, as the trainer makes them."""
 
-    def run(predict: Predict) -> Tensor:
+    def run(predict: Predict, *, reported: bool = False) -> Tensor:
         before = method.training
         method.eval()
         with torch.no_grad():

@@ -193,7 +193,7 @@ class Meter:
         """Seconds of the beginning of an epoch and of a step, after that part of a run of so many steps."""
         trainer, epoch = self.trainer, int(fraction * steps / self.per_epoch)
         t = Progress(epoch, trainer.cfg.epochs, step=int(fraction * LONG), steps=LONG)
-        kind = trainer.method.views(t).total, round(trainer.cfg.resolution.at(t), 1)
+        kind = trainer.method.views(t).total, round(trainer.cfg.resolution.at(trainer.method.moment(t)), 1)
         if kind not in self._times:
             trainer.epoch, trainer.step, trainer.done, trainer.opened = epoch, t.step, 0, False
             trainer.began = trainer.extra = 0.0

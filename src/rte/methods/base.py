@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 import torch
 from torch import Tensor, nn
 
+from rte.parts.schedules import Moment
 from rte.settings import Settings
 from rte.views.batch import Batch, Plan
 
@@ -31,8 +32,14 @@ Terms: TypeAlias = dict[str, Tensor | float]
 Predict: TypeAlias = Callable[[Tensor], Tensor]
 """x (B, C, H, W) -> logits (B, K)."""
 
-Sweep: TypeAlias = Callable[[Predict], Tensor]
-"""A network -> its output (N, K) on the un-augmented training set, in index order, evaluation mode, no gradient."""
+
+class Sweep(Protocol):
+    """A network -> its output (N, K) on the un-augmented training set, in index order, evaluation mode, no gradient.
+
+    `reported`: as results are, from mirror images too where the run predicts from them (`views.mirror`).
+    """
+
+    def __call__(self, predict: Predict, *, reported: bool = False) -> Tensor: ...
 
 
 class Update(Protocol):
@@ -109,6 +116,10 @@ class Method(nn.Module):
     def views(self, t: Progress) -> Plan:
         """How many views of each example the step at t needs; of `cfg`, t and what `epoch_start` left (made ahead)."""
         return Plan()
+
+    def moment(self, t: Progress) -> Moment:
+        """t as the schedules of learning rate, weight decay and resolution see it; a function of the state."""
+        return t
 
     def pace(self, t: Progress) -> float:
         """What the learning rate is multiplied by at t; a function of the state, as a step is."""

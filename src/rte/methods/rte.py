@@ -10,7 +10,6 @@ y      the given, perhaps wrong, label      N*      how many strong views
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import Literal
 
 import torch
@@ -21,6 +20,7 @@ from rte.errors import ConfigError
 from rte.methods.base import Method, Pass, Predict, Progress, Sweep, Task, Terms, Update
 from rte.parts.balance import Balance
 from rte.parts.ema import EMA
+from rte.parts.generations import Generations
 from rte.parts.losses import ensemble_consistency, gce, jensen_shannon, sharpen
 from rte.parts.schedules import Moment, Schedule, Sine, constant
 from rte.parts.selftune import NoiseEstimate
@@ -48,6 +48,7 @@ class RobustTemporalEnsembling(Method):
         jsd_pair: Literal["shared", "separate"] = setting("shared", "the first of the N* views, or some more")
         jsd_views: Literal[1, 2] = setting(2, "strong views that JSD compares with the teacher's")
         balance: bool = setting(False, "let the targets of JSD and ECR name each class as often as the labels do")
+        generations: int = setting(1, "networks in turn, each taught by the one before; `auto`: so many at most", ge=1)
         task_view: Literal["weak", "strong"] = setting("weak", "L_q is of x, or of its first strong view, if any")
 
         @model_validator(mode="after")
@@ -68,22 +69,26 @@ class RobustTemporalEnsembling(Method):
         self.teacher = EMA(self.student, decay=cfg.decay, warmup=cfg.warmup) if cfg.ema else None
         self.noise = NoiseEstimate(task.classes) if cfg.auto else None
         self.balance = Balance.of_labels(task.y, task.classes) if cfg.balance else None
+        self.heirs = Generations(task.y, task.classes, task.build, most=cfg.generations, known=not cfg.auto)
+
+    def moment(self, t: Progress) -> Moment:
+        return self.heirs.moment(t)
 
     def q(self, t: Progress) -> float:
         """q of L_q: as set, or with `auto` the one that suits the noise."""
-        set_ = self.cfg.q.at(t)
-        return set_ if self.noise is None else self.noise.q(t, set_)
+        m = self.moment(t)
+        return self.cfg.q.at(m) if self.noise is None else self.noise.q(m, self.cfg.q.at(m))
 
     def pace(self, t: Progress) -> float:
-        return 1.0 if self.noise is None else self.noise.pace(t)
+        return 1.0 if self.noise is None else self.noise.pace(self.moment(t), taught=self.heirs.later)
 
     def felt(self, t: Progress) -> Moment:
         """t as the schedules of lambda and N* see it: with `auto`, in a longer run the more noise there is."""
-        return t if self.noise is None else self.noise.felt(t)
+        return self.moment(t) if self.noise is None else self.noise.felt(self.moment(t))
 
     def weights(self, t: Progress) -> tuple[float, float]:
         """lambda_JSD and lambda_ECR: as set, with `auto` times what suits the noise."""
-        left, felt = 1.0 if self.noise is None else self.noise.hold(t), self.felt(t)
+        left, felt = 1.0 if self.noise is None else self.noise.hold(self.moment(t)), self.felt(t)
         return left * self.cfg.jsd_weight.at(felt), left * self.cfg.ecr_weight.at(felt)
 
     def n_star(self, t: Moment) -> int:
@@ -91,7 +96,7 @@ class RobustTemporalEnsembling(Method):
         return round(self.cfg.views.at(t)) if self.cfg.ecr_weight.at(t) else 0
 
     def views(self, t: Progress) -> Plan:
-        return self._plan(self.felt(t))
+        return Plan(strong=1) if self.heirs.later else self._plan(self.felt(t))
 
     def _plan(self, t: Moment) -> Plan:
         n, pair = self.n_star(t), self.cfg.jsd_views if self.cfg.jsd_weight.at(t) else 0
@@ -100,21 +105,20 @@ class RobustTemporalEnsembling(Method):
         return Plan(strong=max(n, pair) if self.cfg.jsd_pair == "shared" else pair + n)
 
     def price(self, t: Progress) -> float:
-        return self._cost(self.views(t)) / self._cost(self._plan(t))
-
-    def _cost(self, plan: Plan) -> int:
-        """Forward passes of a network in a step, a backward pass counted as two."""
-        n = plan.strong + (plan.second.strong if plan.second else 0)
-        return 3 * max(1, n + (self.cfg.task_view == "weak")) + (n > 0)
+        spared = self.cfg.task_view == "strong"
+        return 1.0 if self.heirs.later else self.views(t).passes(spared) / self._plan(t).passes(spared)
 
     def epoch_start(self, t: Progress, sweep: Sweep) -> Terms:
-        return {} if self.noise is None else {**self.noise.settle(t, t.step)}
+        settled = {} if self.noise is None else self.noise.settle(t, t.step)
+        return {**settled, **self.heirs.open(t, sweep, self, settled.get("generations"))}
 
     def passes(self, t: Progress) -> Sequence[Pass]:
-        everybody = None if self.cfg.ecr_batch is None else torch.arange(len(self.y))
+        everybody = None if self.cfg.ecr_batch is None or self.heirs.later else torch.arange(len(self.y))
         return [Pass(second=everybody, second_batch=self.cfg.ecr_batch)]
 
     def loss(self, batch: Batch, t: Progress) -> Terms:
+        if self.heirs.later:
+            return self.heirs.loss(self.student, batch)
         cfg, q, own = self.cfg, self.q(t), batch.second  # own: ECR's batch, if not in sync with the task's
         f_x, f_aug, f_own = self._student(batch)
         jsd_weight, ecr_weight = self.weights(t)
@@ -123,7 +127,7 @@ class RobustTemporalEnsembling(Method):
         loss = task = gce(f_x, batch.y, q).mean()
         terms: Terms = {"task": task, "q": q}
         if self.noise is not None:
-            terms["noise"] = self.noise.look(f_x, batch.y, t)
+            terms["noise"] = self.noise.look(f_x, batch.y, self.moment(t))
         if p_aug := [f.softmax(1) for f in f_aug]:
             p_teacher = self._target(batch.x, f_x)
 
@@ -158,23 +162,19 @@ class RobustTemporalEnsembling(Method):
         return f.softmax(1) if self.balance is None else self.balance(f.softmax(1))
 
     def step(self, batch: Batch, t: Progress, update: Update) -> Terms:
-        """With `chunk`, x and every `chunk` strong views are batches of their own, each with its own backward.
-
-        The objective is the same but for the statistics of batch norm, which are then those of each part.
-        """
+        """With `chunk`, x and every `chunk` strong views go forth and back by themselves, statistics of norms too."""
         cfg, chunk, strong, b = self.cfg, self.cfg.chunk, batch.plan.strong, len(batch)
         if chunk is None or strong <= chunk:
             return super().step(batch, t, update)
         n, f_x, q = self.n_star(self.felt(t)), self.student(batch.x), self.q(t)
         first, (jsd_weight, ecr_weight) = 0 if cfg.jsd_pair == "shared" else strong - n, self.weights(t)
-        seen = {} if self.noise is None else {"noise": self.noise.look(f_x, batch.y, t)}
+        seen = {} if self.noise is None else {"noise": self.noise.look(f_x, batch.y, self.moment(t))}
         p_teacher, task = self._target(batch.x, f_x), gce(f_x, batch.y, q).mean()
         terms: dict[str, float] = {"task": float(task.detach()), "jsd": 0.0, "ecr": 0.0}
         update(task, more=True)
         for start in range(0, strong, chunk):
             views = batch.views[b * (1 + start) : b * (1 + start + chunk)]
-            p_aug = [f.softmax(1) for f in self.student(views).split(b)]
-            loss = torch.zeros((), device=task.device)
+            p_aug, loss = [f.softmax(1) for f in self.student(views).split(b)], torch.zeros((), device=task.device)
             if start == 0 and jsd_weight:
                 jsd = jensen_shannon([p_teacher, *p_aug[: cfg.jsd_views]]).mean()
                 terms["jsd"], loss = float(jsd.detach()), loss + jsd_weight * jsd
@@ -190,7 +190,7 @@ class RobustTemporalEnsembling(Method):
             self.teacher.update(self.student)  # theta' <- alpha theta' + (1 - alpha) theta
 
     def running(self) -> Iterator[nn.Module]:
-        return chain(super().running(), (part for part in (self.noise, self.balance) if part is not None))
+        yield from (*super().running(), *(part for part in (self.noise, self.balance) if part is not None))
 
     def predict(self, x: Tensor) -> Tensor:
         logits: Tensor = self.student(x) if self.teacher is None else self.teacher(x)

@@ -50,6 +50,12 @@ class EMA(nn.Module):
         self.updates += 1
 
     @torch.no_grad()
+    def restart(self, module: nn.Module) -> None:
+        """Follow `module`, built like the original, from where it is now, as if newly made."""
+        self.module.load_state_dict(module.state_dict())
+        self.updates.zero_()
+
+    @torch.no_grad()
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The copy's output, without gradient."""
         return self.module(*args, **kwargs)

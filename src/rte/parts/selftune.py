@@ -27,6 +27,10 @@ ENOUGH = 400
 """Batches after which the estimate counts at any rate: in a long run a tenth would be lost to the wrong settings."""
 ASSUMED = 0.4
 """The noise that the learning rate goes by before that."""
+TAUGHT = 0.25
+"""The noise that it goes by where a network learns what another one predicts."""
+LIFE, FEWEST = 360, 10_000
+"""Epochs in which a network may look at clean labels, and the fewest steps a generation is worth; see `lives`."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +89,10 @@ class NoiseEstimate(nn.Module):
         """The q that suits the noise; `before` there is something to go by, that one."""
         return matching_q(self.share, self.classes) if self.counts(t) else before
 
-    def pace(self, t: Moment) -> float:
-        """What the noise leaves of the labels' signal."""
-        return signal(self.share if self.counts(t) else ASSUMED, self.classes)
+    def pace(self, t: Moment, taught: bool = False) -> float:
+        """What the noise leaves of the labels' signal, or where a network is `taught` by another, of such targets'."""
+        share = self.share if self.counts(t) else ASSUMED
+        return signal(TAUGHT if taught else share, self.classes)
 
     def hold(self, t: Moment) -> float:
         """What the lambdas are multiplied by: as the learning rate, in the second half by no less than with `ASSUMED`.
@@ -98,7 +103,8 @@ class NoiseEstimate(nn.Module):
         return pace if t.fraction < OVER else max(pace, signal(ASSUMED, self.classes))
 
     def settle(self, t: Moment, steps: int) -> dict[str, float]:
-        """Once, before the first epoch for which there is something to go by: how long the run is felt to be.
+        """Once, before the first epoch for which there is something to go by: how long the run is felt to be, and
+        into how many generations to divide it.
 
         `steps` have been made so far. A run of which the estimate has not seen half is only there to be timed.
         Returns what was decided by what, if it was now.
@@ -106,7 +112,8 @@ class NoiseEstimate(nn.Module):
         if not self.counts(t) or self.length > 0 or 2 * self.count <= steps:
             return {}
         self.length.fill_(felt_length(self.share, self.classes))
-        return {"noise": self.share, "felt_length": float(self.length)}
+        parts = lives(self.share, self.classes, t.epochs, steps / max(1, t.epoch))
+        return {"noise": self.share, "felt_length": float(self.length), "generations": float(parts)}
 
     def felt(self, t: Moment) -> Moment:
         """The moment as schedules see it that go by how many epochs the run has."""
@@ -143,3 +150,12 @@ def felt_length(wrong: float, classes: int) -> float:
     there is to learn besides. The root is a guess that lies between the measured cases (docs/laptop.md).
     """
     return max(1.0, math.sqrt(signal(ASSUMED, classes) / signal(wrong, classes)))
+
+
+def lives(wrong: float, classes: int, epochs: int, per_epoch: float) -> int:
+    """Into how many generations to divide a run of so many epochs, of so many steps each, where that share is wrong.
+
+    Each look at the labels teaches some of the wrong ones by heart, and the sooner, the less there is to learn
+    besides: a network should have no more epochs of them than about `LIFE` times `signal`.
+    """
+    return max(1, min(round(epochs / (LIFE * signal(wrong, classes))), int(epochs * per_epoch) // FEWEST))

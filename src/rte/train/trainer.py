@@ -141,7 +141,7 @@ class Trainer:
     def _step(self, t: Progress, parts: list[Slot], size: int, batches: Iterator[Batch]) -> dict[str, float]:
         """One optimiser step on a batch of `size` examples, of which `parts` are this process's, one after another."""
         total: dict[str, float] = {}
-        resolution = self.cfg.resolution.at(t)
+        resolution = self.cfg.resolution.at(self.method.moment(t))
         for number, part in enumerate(parts, 1):
             share = len(part.index) / size
             update = partial(self._update, scale=share * self.world.size, last=number == len(parts))
@@ -209,12 +209,14 @@ class Trainer:
 
     # ---- what a step needs
 
-    def _sweep(self, predict: Predict) -> Tensor:
-        logits = outputs(self.method, predict, self.loader, batch=self.cfg.evaluate_batch, device=self.device)
+    def _sweep(self, predict: Predict, *, reported: bool = False) -> Tensor:
+        batch, mirror = self.cfg.evaluate_batch, reported and self.loader.engine.cfg.mirror
+        logits = outputs(self.method, predict, self.loader, batch=batch, device=self.device, mirror=mirror)
         return logits.to(self.device)
 
     def _set_rates(self, t: Progress) -> None:
-        lr, weight_decay = self.cfg.lr.at(t) * self.method.pace(t), self.cfg.weight_decay.at(t)
+        moment = self.method.moment(t)
+        lr, weight_decay = self.cfg.lr.at(moment) * self.method.pace(t), self.cfg.weight_decay.at(moment)
         for group in self.optimizer.param_groups:
             group["lr"], group["weight_decay"] = lr, weight_decay
 

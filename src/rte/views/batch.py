@@ -27,6 +27,13 @@ class Plan:
     def total(self) -> int:
         return self.weak + self.strong
 
+    def passes(self, spared: bool) -> int:
+        """Forward passes of a network on an example: a teacher's on the weak view, if there are strong ones, and a
+        student's on all, or if `spared` on the strong ones alone; its backward pass counts as two.
+        """
+        n = self.strong + (self.second.strong if self.second else 0)
+        return 3 * max(1, n + (not spared)) + (n > 0)
+
 
 @dataclass(frozen=True)
 class Batch:

@@ -1,0 +1,137 @@
+"""Networks that follow one another within a run, each taught by what the one before it predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from rte.parts.ema import EMA
+from rte.parts.losses import soft_cross_entropy
+from rte.parts.schedules import Moment
+from rte.parts.selftune import Felt
+from rte.views.batch import Batch
+
+ROUNDS = 20
+"""How often the targets are evened out over the classes: they change no more after a few."""
+
+
+class Family(Protocol):
+    """The networks that each generation has in its turn."""
+
+    student: nn.Module
+    teacher: EMA | None
+
+    def predict(self, x: Tensor) -> Tensor: ...
+
+
+class Sweep(Protocol):
+    """A network -> its logits (N, K) on all training images."""
+
+    def __call__(self, predict: Callable[[Tensor], Tensor], *, reported: bool = False) -> Tensor: ...
+
+
+class Generations(nn.Module):
+    """How many networks there will be, which of them learns now and since when, and what the later ones are taught.
+
+    The first learns the given labels. At the end of its time the next one begins anew and learns `targets` (N, K), what
+    the one before predicted for each training image, from strong views. What a network learnt by heart belongs to
+    single images; another one, which sees them changed each time, picks up from such predictions what images have in
+    common. Each has the same part of the run, to the nearest epoch. All of it is in buffers, so that a resumed run goes
+    on; where there can be one generation only, nothing is saved, and nothing changes.
+    """
+
+    count: Tensor
+    number: Tensor
+    first: Tensor
+    began: Tensor
+    epoch: Tensor
+    opened: Tensor
+    targets: Tensor
+
+    def __init__(
+        self, y: Tensor, classes: int, build: Callable[[], nn.Module], *, most: int, known: bool = True
+    ) -> None:
+        """For given labels y (N,); `build` makes network after network, of which the first is in use already.
+
+        There will be `most` of them if that is `known` already, else as many up to that as `open` is told.
+        """
+        super().__init__()
+        self.build, self.most, self.made = build, most, 1
+        self.wanted = torch.bincount(y, minlength=classes)
+
+        def keep(name: str, value: Tensor) -> None:
+            self.register_buffer(name, value, persistent=most > 1)
+
+        keep("count", torch.tensor(most if known else 1))
+        keep("number", torch.tensor(0))
+        keep("first", torch.tensor(0))  # epoch and share of the run at which this one began
+        keep("began", torch.tensor(0.0))
+        keep("epoch", torch.tensor(0))  # the epoch that was opened last, and at which share of the run that was
+        keep("opened", torch.tensor(0.0))
+        keep("targets", torch.zeros(len(y) if most > 1 else 0, classes))
+
+    @property
+    def later(self) -> bool:
+        """Whether the labels have had their time."""
+        return bool(self.number > 0)
+
+    def moment(self, t: Moment) -> Moment:
+        """t as it would be in a run of this generation alone."""
+        if self.count == 1:
+            return t
+        began = float(self.began)
+        share = (int(self.number) + 1) / int(self.count) - began
+        fraction = min(1.0, max(0.0, (t.fraction - began) / share))
+        return Felt(t.epoch - int(self.first), max(1, round(share * t.epochs)), fraction)
+
+    def open(self, t: Moment, sweep: Sweep, family: Family, count: float | None = None) -> dict[str, float]:
+        """Before every epoch, in order: let the next one begin if it is due, and say so.
+
+        `count`: how many there will be, now that it is known. Runs that leap over epochs are only there to be timed.
+        """
+        report = {}
+        if count is not None:
+            self.count.fill_(min(int(count), self.most))
+            report["generations"] = float(self.count)
+        gone, follows = t.fraction - float(self.opened), t.epoch == int(self.epoch) + 1
+        self.epoch.fill_(t.epoch)
+        self.opened.fill_(t.fraction)
+        end = (int(self.number) + 1) / int(self.count)
+        if end >= 1.0 or not follows or t.fraction + gone / 2 < end:
+            return report
+        self.targets.copy_(evened(sweep(family.predict, reported=True).softmax(1).cpu(), self.wanted))
+        self.number += 1
+        self.first.fill_(t.epoch)
+        self.began.fill_(t.fraction)
+        family.student.load_state_dict(self._next().state_dict())
+        if family.teacher is not None:
+            family.teacher.restart(family.student)
+        return {**report, "generation": 1.0 + float(self.number)}
+
+    def _next(self) -> nn.Module:
+        """Networks are made in order, and a resumed run makes those again that it had, so that it has the same."""
+        for _ in range(self.made, int(self.number)):
+            self.build()
+        self.made = int(self.number) + 1
+        return self.build()
+
+    def loss(self, student: Callable[[Tensor], Tensor], batch: Batch) -> dict[str, Tensor | float]:
+        """The terms of a later generation: the targets' cross-entropy with what the student says of a strong view."""
+        task = soft_cross_entropy(student(batch.strong(0)), self.targets[batch.i]).mean()
+        return {"loss": task, "task": task, "generation": 1.0 + float(self.number)}
+
+
+def evened(p: Tensor, wanted: Tensor) -> Tensor:
+    """Probabilities p (N, K), such that all together name each class as often as `wanted` (K,) does, and rows sum to 1.
+
+    Classes are weighted, rows normalised, by turns.
+    """
+    share = wanted.double() / wanted.sum()
+    out = p.double()
+    for _ in range(ROUNDS):
+        out = out * (share / out.mean(0).clamp_min(torch.finfo(torch.float64).tiny))
+        out = out / out.sum(1, keepdim=True)
+    return out.to(p.dtype)

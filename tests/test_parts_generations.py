@@ -1,0 +1,251 @@
+"""Networks that follow one another within a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tiny
+import torch
+from conftest import quick
+from test_methods_rte import make
+from test_train_trainer import same, stopped_and_resumed, trainer
+from torch import Tensor, nn
+
+from rte.budget import Meter
+from rte.config import RunConfig
+from rte.methods.base import Predict, Progress
+from rte.parts.generations import Generations, evened
+from rte.parts.selftune import FEWEST, LIFE, TAUGHT, lives, signal
+from rte.views.batch import Plan
+
+# ---- targets
+
+
+def test_targets_name_each_class_as_often_as_the_labels_do() -> None:
+    p = torch.tensor(np.random.default_rng(0).dirichlet([4.0, 1.0, 1.0, 0.3], size=500))
+    wanted = torch.tensor([100, 150, 150, 100])
+    out = evened(p, wanted)
+    assert torch.allclose(out.sum(1), torch.ones(500, dtype=torch.float64))
+    assert torch.allclose(out.mean(0), wanted.double() / 500, atol=2e-3)
+    odds = (out[:, 0] / out[:, 1]) / (p[:, 0] / p[:, 1])
+    assert torch.allclose(odds, odds[0].expand(500)), "classes are weighted, images are not"
+
+
+def test_targets_that_are_even_stay_and_what_was_never_predicted_does_no_harm() -> None:
+    even = torch.eye(4).repeat(3, 1)
+    assert torch.allclose(evened(even, torch.ones(4)), even)
+    never = torch.tensor([[0.5, 0.5, 0.0], [0.9, 0.1, 0.0]])
+    out = evened(never, torch.ones(3))
+    assert torch.isfinite(out).all()
+    assert torch.equal(out[:, 2], torch.zeros(2))
+
+
+def test_the_loss_is_the_cross_entropy_of_the_targets_on_the_strong_view() -> None:
+    method = make(generations=2)
+    method.heirs.number.fill_(1)
+    p = torch.tensor(np.random.default_rng(1).dirichlet(np.ones(tiny.K), size=tiny.N), dtype=torch.float32)
+    method.heirs.targets.copy_(p)
+    t, index = tiny.at(9, 10), [7, 2, 9]
+    assert method.views(t) == Plan(strong=1)
+    batch = tiny.batch(index, method.views(t))
+    terms = method.loss(batch, t)
+    logits = method.student(batch.strong(0)).detach().double().numpy()
+    logs = logits - np.log(np.exp(logits).sum(1, keepdims=True))
+    expected = -(p[index].double().numpy() * logs).sum(1).mean()
+    assert tiny.number(terms["loss"]) == tiny.number(terms["task"]) == pytest.approx(expected, rel=1e-6)
+    assert terms["generation"] == 2.0
+    assert "jsd" not in terms
+
+
+# ---- whose turn it is
+
+
+def generations(most: int, known: bool = True) -> Generations:
+    return Generations(tiny.Y, tiny.K, tiny.linear, most=most, known=known)
+
+
+def test_a_single_generation_changes_nothing_and_is_not_saved() -> None:
+    one, t = generations(1), tiny.at(3, 10)
+    assert one.moment(t) is t
+    assert not one.state_dict()
+    assert not [key for key in make().state_dict() if "heirs" in key]
+    assert one.open(tiny.at(9, 10), _never, make()) == {}
+
+
+def test_each_has_the_run_to_itself() -> None:
+    three, method, seen = generations(3), make(), []
+    for epoch in range(10):
+        t = tiny.at(epoch, 10)
+        begun = three.open(t, tiny.sweep(method), method)
+        m = three.moment(t)
+        seen.append((bool(begun), m.epoch, m.epochs, round(m.fraction, 2)))
+    assert seen == [
+        (False, 0, 3, 0.0),
+        (False, 1, 3, 0.3),
+        (False, 2, 3, 0.6),
+        (True, 0, 4, 0.0),  # after 3 of 10 epochs: the nearest to a third
+        (False, 1, 4, 0.27),
+        (False, 2, 4, 0.55),
+        (False, 3, 4, 0.82),
+        (True, 0, 3, 0.0),
+        (False, 1, 3, 0.33),
+        (False, 2, 3, 0.67),
+    ]
+    assert three.moment(tiny.at(9, 10, j=5, J=5)).fraction == 1.0
+
+
+def test_runs_that_leap_over_epochs_are_only_timed() -> None:
+    two, method = generations(2), make()
+    for epoch in (0, 7, 3, 9):
+        assert two.open(tiny.at(epoch, 10), _never, method) == {}
+    assert not two.later
+
+
+def test_the_next_one_is_new_and_learns_what_its_forerunner_predicts() -> None:
+    torch.manual_seed(3)
+    nets = [tiny.linear() for _ in range(3)]
+    method = make(nets, generations=3, warmup=True)
+    assert method.teacher is not None
+    asked: list[bool] = []
+
+    def sweep(predict: Predict, *, reported: bool = False) -> Tensor:
+        asked.append(reported)
+        return tiny.sweep(method)(predict)
+
+    for epoch in range(3):
+        method.teacher.update(method.student)
+        before = tiny.sweep(method)(method.teacher)
+        report = method.epoch_start(tiny.at(epoch, 3), sweep)
+    assert report == {"generation": 3.0}
+    assert asked == [True, True], "as results are reported"
+    assert torch.allclose(method.heirs.targets, evened(before.softmax(1), torch.bincount(tiny.Y)))
+    for own in (method.student, method.teacher.module):
+        assert torch.equal(own[1].weight, nets[2][1].weight)
+    assert method.teacher.updates == 0
+    assert not any(p.requires_grad for p in method.teacher.parameters())
+
+
+# ---- with `auto`
+
+
+@pytest.mark.parametrize(
+    ("wrong", "epochs", "per_epoch", "parts"),
+    [
+        (0.0, 300, 390, 1),
+        (0.47, 135, 390, 1),  # what is taken for 40 %, two hours
+        (0.87, 9, 390, 1),  # for 80 %, five minutes
+        (0.87, 41, 390, 1),  # half an hour
+        (0.87, 136, 390, 4),  # two hours
+        (0.87, 400, 39, 1),  # 5,000 images: no time for two
+    ],
+)
+def test_how_many_by_the_noise_and_the_time(wrong: float, epochs: int, per_epoch: int, parts: int) -> None:
+    assert lives(wrong, 10, epochs, per_epoch) == parts
+    assert parts == 1 or (epochs * per_epoch / parts >= FEWEST and epochs / parts <= 1.5 * LIFE * signal(wrong, 10))
+
+
+@pytest.mark.parametrize(("wrong", "most", "parts"), [(0.72, 4, 4), (0.72, 2, 2), (0.1, 4, 1)])
+def test_auto_divides_the_run_by_the_noise(wrong: float, most: int, parts: int) -> None:
+    method = make(auto=True, generations=most)
+    assert method.noise is not None
+    t = tiny.at(20, 144, step=20 * 390, steps=144 * 390)
+    assert method.moment(t) is t
+    method.noise.mean.fill_(wrong)
+    method.noise.count.fill_(t.step)
+    report = method.epoch_start(t, _never)
+    assert report["generations"] == parts
+    assert method.moment(t).epochs == 144 // parts
+    assert method.moment(t).fraction == pytest.approx(parts * 20 / 144)
+
+
+def test_auto_learns_faster_what_another_network_says() -> None:
+    method = make(auto=True, generations=2)
+    assert method.noise is not None
+    method.noise.mean.fill_(0.7)
+    t = tiny.at(9, 10)
+    assert method.pace(t) == signal(0.7, tiny.K)
+    method.heirs.number.fill_(1)
+    assert method.pace(t) == signal(TAUGHT, tiny.K)
+    assert method.price(t) == 1.0
+    assert make(generations=2).pace(t) == 1.0
+
+
+# ---- in a run
+
+RATE = {"kind": "triangle", "peak": 0.02, "start": 0.004, "top": 0.5, "end": 0.0}
+
+
+def run_of(count: int, **method: Any) -> RunConfig:
+    """Twelve steps in epochs of two."""
+    train = {"epochs": 6, "examples": 320, "batch": 128, "holdout": 0.2, "lr": RATE}
+    return quick("rte", method={"generations": count, "views": 3, **method}, train=train)
+
+
+class Seen:
+    def __init__(self) -> None:
+        self.rates: list[float] = []
+        self.terms: list[set[str]] = []
+
+    def step(self, t: Progress, terms: dict[str, float]) -> None:
+        self.rates.append(terms["lr"])
+        self.terms.append(set(terms))
+
+    def epoch(self, epoch: int, scores: Any) -> None: ...
+
+
+def test_schedules_begin_again_with_each_generation() -> None:
+    made, seen = trainer(run_of(3)), Seen()
+    made.observer = seen
+    made.fit()
+    third = len(seen.rates) // 3
+    assert third == 4
+    assert seen.rates[:third] == pytest.approx([0.004, 0.012, 0.02, 0.01], rel=1e-5)
+    assert seen.rates == pytest.approx(3 * seen.rates[:third], rel=1e-5)
+    assert ["jsd" in terms for terms in seen.terms] == [True] * third + [False] * 2 * third
+
+
+@pytest.mark.parametrize(
+    ("stop", "more"),
+    [(3, {}), (4, {}), (5, {}), (9, {}), (5, {"ecr_batch": 32}), (5, {"ema": False})],
+)
+def test_a_run_of_three_generations_resumes_bit_for_bit(stop: int, more: dict[str, Any]) -> None:
+    straight = trainer(run_of(3, **more))
+    straight.fit()
+    assert straight.method.heirs.number == 2  # type: ignore[union-attr, operator]
+    resumed = stopped_and_resumed(run_of(3, **more), stop)
+    assert same(straight.method, resumed.method)
+    assert resumed.history == straight.history
+
+
+def test_timing_begins_no_generation() -> None:
+    made = trainer(run_of(2))
+    Meter(made).seconds(12)
+    assert not made.method.heirs.later  # type: ignore[union-attr]
+
+
+def _never(predict: Predict, *, reported: bool = False) -> Tensor:
+    raise AssertionError("nobody's turn ends here")
+
+
+def test_networks_follow_in_the_order_they_are_made_in_though_the_run_was_resumed() -> None:
+    def make_one(number: int) -> nn.Module:
+        net = tiny.linear()
+        nn.init.constant_(net[1].bias, float(number))  # type: ignore[index, arg-type]
+        return net
+
+    def line() -> Generations:
+        numbers = iter(range(1, 9))
+        return Generations(tiny.Y, tiny.K, lambda: make_one(next(numbers)), most=4)
+
+    straight, again, method = line(), line(), make()
+    starts = []
+    for epoch in range(4):
+        straight.open(tiny.at(epoch, 4), tiny.sweep(method), method)
+        starts.append(method.student[1].bias[0].item())  # type: ignore[index]
+        if epoch == 2:
+            again.load_state_dict(straight.state_dict())
+    assert starts[1:] == [1.0, 2.0, 3.0]
+    again.open(tiny.at(3, 4), tiny.sweep(method), method)
+    assert method.student[1].bias[0].item() == 3.0  # type: ignore[index]
