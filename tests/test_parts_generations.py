@@ -17,7 +17,8 @@ from rte.budget import Meter
 from rte.config import RunConfig
 from rte.methods.base import Predict, Progress
 from rte.parts.generations import Generations, evened
-from rte.parts.selftune import FEWEST, LIFE, TAUGHT, lives, signal
+from rte.parts.selftune import AFTER, LIFE, TAUGHT, signal
+from rte.parts.selftune import generations as divided
 from rte.views.batch import Plan
 
 # ---- targets
@@ -71,14 +72,14 @@ def test_a_single_generation_changes_nothing_and_is_not_saved() -> None:
     assert one.moment(t) is t
     assert not one.state_dict()
     assert not [key for key in make().state_dict() if "heirs" in key]
-    assert one.open(tiny.at(9, 10), _never, make()) == {}
+    assert one.open(tiny.at(9, 10), _never, make(), {}) == {}
 
 
 def test_each_has_the_run_to_itself() -> None:
     three, method, seen = generations(3), make(), []
     for epoch in range(10):
         t = tiny.at(epoch, 10)
-        begun = three.open(t, tiny.sweep(method), method)
+        begun = three.open(t, tiny.sweep(method), method, {})
         m = three.moment(t)
         seen.append((bool(begun), m.epoch, m.epochs, round(m.fraction, 2)))
     assert seen == [
@@ -99,7 +100,7 @@ def test_each_has_the_run_to_itself() -> None:
 def test_runs_that_leap_over_epochs_are_only_timed() -> None:
     two, method = generations(2), make()
     for epoch in (0, 7, 3, 9):
-        assert two.open(tiny.at(epoch, 10), _never, method) == {}
+        assert two.open(tiny.at(epoch, 10), _never, method, {}) == {}
     assert not two.later
 
 
@@ -120,7 +121,8 @@ def test_the_next_one_is_new_and_learns_what_its_forerunner_predicts() -> None:
         report = method.epoch_start(tiny.at(epoch, 3), sweep)
     assert report == {"generation": 3.0}
     assert asked == [True, True], "as results are reported"
-    assert torch.allclose(method.heirs.targets, evened(before.softmax(1), torch.bincount(tiny.Y)))
+    even = evened(before.softmax(1), torch.bincount(tiny.Y))
+    assert torch.allclose(method.heirs.targets, even)
     for own in (method.student, method.teacher.module):
         assert torch.equal(own[1].weight, nets[2][1].weight)
     assert method.teacher.updates == 0
@@ -131,23 +133,30 @@ def test_the_next_one_is_new_and_learns_what_its_forerunner_predicts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "epochs", "per_epoch", "parts"),
+    ("wrong", "epochs", "per_epoch", "count"),
     [
         (0.0, 300, 390, 1),
         (0.47, 135, 390, 1),  # what is taken for 40 %, two hours
         (0.87, 9, 390, 1),  # for 80 %, five minutes
         (0.87, 41, 390, 1),  # half an hour
-        (0.87, 136, 390, 4),  # two hours
-        (0.87, 400, 39, 1),  # 5,000 images: no time for two
+        (0.87, 136, 390, 11),  # two hours
+        (0.87, 300, 39, 1),  # 5,000 images: no time for two
     ],
 )
-def test_how_many_by_the_noise_and_the_time(wrong: float, epochs: int, per_epoch: int, parts: int) -> None:
-    assert lives(wrong, 10, epochs, per_epoch) == parts
-    assert parts == 1 or (epochs * per_epoch / parts >= FEWEST and epochs / parts <= 1.5 * LIFE * signal(wrong, 10))
+def test_how_many_by_the_noise_and_the_time(wrong: float, epochs: int, per_epoch: int, count: int) -> None:
+    got, first = divided(wrong, 10, epochs, per_epoch)
+    assert got == count
+    if count == 1:
+        assert first == 1.0
+    else:
+        assert first * epochs == pytest.approx(max(LIFE[0] * signal(wrong, 10), LIFE[1] / per_epoch))
+        each = (1 - first) * epochs / (count - 1)
+        assert each >= AFTER[0]
+        assert each * per_epoch >= AFTER[1]
 
 
-@pytest.mark.parametrize(("wrong", "most", "parts"), [(0.72, 4, 4), (0.72, 2, 2), (0.1, 4, 1)])
-def test_auto_divides_the_run_by_the_noise(wrong: float, most: int, parts: int) -> None:
+@pytest.mark.parametrize(("wrong", "most", "count"), [(0.72, 20, 11), (0.72, 3, 3), (0.1, 20, 1)])
+def test_auto_divides_the_run_by_the_noise(wrong: float, most: int, count: int) -> None:
     method = make(auto=True, generations=most)
     assert method.noise is not None
     t = tiny.at(20, 144, step=20 * 390, steps=144 * 390)
@@ -155,9 +164,12 @@ def test_auto_divides_the_run_by_the_noise(wrong: float, most: int, parts: int) 
     method.noise.mean.fill_(wrong)
     method.noise.count.fill_(t.step)
     report = method.epoch_start(t, _never)
-    assert report["generations"] == parts
-    assert method.moment(t).epochs == 144 // parts
-    assert method.moment(t).fraction == pytest.approx(parts * 20 / 144)
+    assert report["generations"] == count
+    assert method.moment(t).epochs == (36 if count > 1 else 144)
+    assert method.moment(t).fraction == pytest.approx(20 / (36 if count > 1 else 144))
+    method.heirs.number.fill_(1)
+    method.heirs.began.fill_(0.25)
+    assert count == 1 or method.moment(t).epochs == round(108 / (count - 1))
 
 
 def test_auto_learns_faster_what_another_network_says() -> None:
@@ -242,10 +254,10 @@ def test_networks_follow_in_the_order_they_are_made_in_though_the_run_was_resume
     straight, again, method = line(), line(), make()
     starts = []
     for epoch in range(4):
-        straight.open(tiny.at(epoch, 4), tiny.sweep(method), method)
+        straight.open(tiny.at(epoch, 4), tiny.sweep(method), method, {})
         starts.append(method.student[1].bias[0].item())  # type: ignore[index]
         if epoch == 2:
             again.load_state_dict(straight.state_dict())
     assert starts[1:] == [1.0, 2.0, 3.0]
-    again.open(tiny.at(3, 4), tiny.sweep(method), method)
+    again.open(tiny.at(3, 4), tiny.sweep(method), method, {})
     assert method.student[1].bias[0].item() == 3.0  # type: ignore[index]

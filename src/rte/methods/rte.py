@@ -106,11 +106,11 @@ class RobustTemporalEnsembling(Method):
 
     def price(self, t: Progress) -> float:
         spared = self.cfg.task_view == "strong"
-        return 1.0 if self.heirs.later else self.views(t).passes(spared) / self._plan(t).passes(spared)
+        return 1.0 if self.heirs.later else max(1.0, self.views(t).passes(spared) / self._plan(t).passes(spared))
 
     def epoch_start(self, t: Progress, sweep: Sweep) -> Terms:
         settled = {} if self.noise is None else self.noise.settle(t, t.step)
-        return {**settled, **self.heirs.open(t, sweep, self, settled.get("generations"))}
+        return {**settled, **self.heirs.open(t, sweep, self, settled)}
 
     def passes(self, t: Progress) -> Sequence[Pass]:
         everybody = None if self.cfg.ecr_batch is None or self.heirs.later else torch.arange(len(self.y))

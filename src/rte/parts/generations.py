@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import torch
@@ -15,7 +15,7 @@ from rte.parts.selftune import Felt
 from rte.views.batch import Batch
 
 ROUNDS = 20
-"""How often the targets are evened out over the classes: they change no more after a few."""
+"""How often targets are evened out over the classes: they change no more after a few."""
 
 
 class Family(Protocol):
@@ -39,11 +39,12 @@ class Generations(nn.Module):
     The first learns the given labels. At the end of its time the next one begins anew and learns `targets` (N, K), what
     the one before predicted for each training image, from strong views. What a network learnt by heart belongs to
     single images; another one, which sees them changed each time, picks up from such predictions what images have in
-    common. Each has the same part of the run, to the nearest epoch. All of it is in buffers, so that a resumed run goes
-    on; where there can be one generation only, nothing is saved, and nothing changes.
+    common. The first has `share` of the run, the later ones divide the rest evenly, to the nearest epoch. All of it is
+    in buffers, so that a resumed run goes on; where there can be one generation only, nothing is saved or changed.
     """
 
     count: Tensor
+    share: Tensor
     number: Tensor
     first: Tensor
     began: Tensor
@@ -56,16 +57,17 @@ class Generations(nn.Module):
     ) -> None:
         """For given labels y (N,); `build` makes network after network, of which the first is in use already.
 
-        There will be `most` of them if that is `known` already, else as many up to that as `open` is told.
+        There will be `most` of them, with equal parts of the run, if that is `known` already; else as `open` is told.
         """
         super().__init__()
         self.build, self.most, self.made = build, most, 1
-        self.wanted = torch.bincount(y, minlength=classes)
+        self.wanted = torch.bincount(y, minlength=classes).cpu()
 
         def keep(name: str, value: Tensor) -> None:
             self.register_buffer(name, value, persistent=most > 1)
 
         keep("count", torch.tensor(most if known else 1))
+        keep("share", torch.tensor(1.0 / most if known else 1.0))
         keep("number", torch.tensor(0))
         keep("first", torch.tensor(0))  # epoch and share of the run at which this one began
         keep("began", torch.tensor(0.0))
@@ -76,31 +78,38 @@ class Generations(nn.Module):
     @property
     def later(self) -> bool:
         """Whether the labels have had their time."""
-        return bool(self.number > 0)
+        return self.most > 1 and bool(self.number > 0)
+
+    @property
+    def end(self) -> float:
+        """At which share of the run the one that learns now is to end."""
+        later, share = int(self.count) - 1, float(self.share)
+        return 1.0 if int(self.number) >= later else share + (1.0 - share) * int(self.number) / later
 
     def moment(self, t: Moment) -> Moment:
         """t as it would be in a run of this generation alone."""
-        if self.count == 1:
+        if self.most == 1 or self.count == 1:
             return t
         began = float(self.began)
-        share = (int(self.number) + 1) / int(self.count) - began
+        share = self.end - began
         fraction = min(1.0, max(0.0, (t.fraction - began) / share))
         return Felt(t.epoch - int(self.first), max(1, round(share * t.epochs)), fraction)
 
-    def open(self, t: Moment, sweep: Sweep, family: Family, count: float | None = None) -> dict[str, float]:
+    def open(self, t: Moment, sweep: Sweep, family: Family, plan: Mapping[str, float]) -> dict[str, float]:
         """Before every epoch, in order: let the next one begin if it is due, and say so.
 
-        `count`: how many there will be, now that it is known. Runs that leap over epochs are only there to be timed.
+        `plan` tells how many there should be (`generations`) and what share of the run the first has (`first`), when
+        that is known. Runs that leap over epochs are only there to be timed.
         """
         report = {}
-        if count is not None:
-            self.count.fill_(min(int(count), self.most))
+        if plan:
+            self.count.fill_(min(int(plan["generations"]), self.most))
+            self.share.fill_(plan["first"] if self.count > 1 else 1.0)
             report["generations"] = float(self.count)
         gone, follows = t.fraction - float(self.opened), t.epoch == int(self.epoch) + 1
         self.epoch.fill_(t.epoch)
         self.opened.fill_(t.fraction)
-        end = (int(self.number) + 1) / int(self.count)
-        if end >= 1.0 or not follows or t.fraction + gone / 2 < end:
+        if self.end >= 1.0 or not follows or t.fraction + gone / 2 < self.end:
             return report
         self.targets.copy_(evened(sweep(family.predict, reported=True).softmax(1).cpu(), self.wanted))
         self.number += 1

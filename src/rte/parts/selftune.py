@@ -29,8 +29,9 @@ ASSUMED = 0.4
 """The noise that the learning rate goes by before that."""
 TAUGHT = 0.25
 """The noise that it goes by where a network learns what another one predicts."""
-LIFE, FEWEST = 360, 10_000
-"""Epochs in which a network may look at clean labels, and the fewest steps a generation is worth; see `lives`."""
+LIFE, AFTER = (360, 10_000), (10, 3_500)
+"""Epochs for which a network may look at clean labels, epochs of a network that is taught by another, and the fewest
+steps of each; see `generations`."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,8 @@ class NoiseEstimate(nn.Module):
         if not self.counts(t) or self.length > 0 or 2 * self.count <= steps:
             return {}
         self.length.fill_(felt_length(self.share, self.classes))
-        parts = lives(self.share, self.classes, t.epochs, steps / max(1, t.epoch))
-        return {"noise": self.share, "felt_length": float(self.length), "generations": float(parts)}
+        count, first = generations(self.share, self.classes, t.epochs, max(1.0, steps / max(1, t.epoch)))
+        return {"noise": self.share, "felt_length": float(self.length), "generations": float(count), "first": first}
 
     def felt(self, t: Moment) -> Moment:
         """The moment as schedules see it that go by how many epochs the run has."""
@@ -152,10 +153,14 @@ def felt_length(wrong: float, classes: int) -> float:
     return max(1.0, math.sqrt(signal(ASSUMED, classes) / signal(wrong, classes)))
 
 
-def lives(wrong: float, classes: int, epochs: int, per_epoch: float) -> int:
-    """Into how many generations to divide a run of so many epochs, of so many steps each, where that share is wrong.
+def generations(wrong: float, classes: int, epochs: int, per_epoch: float) -> tuple[int, float]:
+    """Into how many generations to divide a run of so many epochs, of so many steps each, where that share of labels is
+    wrong; and the share of the run that the first of them has.
 
     Each look at the labels teaches some of the wrong ones by heart, and the sooner, the less there is to learn
-    besides: a network should have no more epochs of them than about `LIFE` times `signal`.
+    besides: a network should have no more epochs of them than about 360 times `signal`. What is left of the run goes
+    to those that learn from it and from each other.
     """
-    return max(1, min(round(epochs / (LIFE * signal(wrong, classes))), int(epochs * per_epoch) // FEWEST))
+    first = max(LIFE[0] * signal(wrong, classes), LIFE[1] / per_epoch)
+    later = int((epochs - first) / max(AFTER[0], AFTER[1] / per_epoch))
+    return (1 + later, first / epochs) if later > 0 else (1, 1.0)
