@@ -80,7 +80,7 @@ class RobustTemporalEnsembling(Method):
         return self.cfg.q.at(m) if self.noise is None else self.noise.q(m, self.cfg.q.at(m))
 
     def pace(self, t: Progress) -> float:
-        return 1.0 if self.noise is None else self.noise.pace(self.moment(t), taught=self.heirs.later)
+        return 1.0 if self.noise is None else self.noise.pace(self.moment(t), taught=self.heirs.taught)
 
     def felt(self, t: Progress) -> Moment:
         """t as the schedules of lambda and N* see it: with `auto`, in a longer run the more noise there is."""
@@ -96,7 +96,7 @@ class RobustTemporalEnsembling(Method):
         return round(self.cfg.views.at(t)) if self.cfg.ecr_weight.at(t) else 0
 
     def views(self, t: Progress) -> Plan:
-        return Plan(strong=1) if self.heirs.later else self._plan(self.felt(t))
+        return Plan(strong=1) if self.heirs.taught else self._plan(self.felt(t))
 
     def _plan(self, t: Moment) -> Plan:
         n, pair = self.n_star(t), self.cfg.jsd_views if self.cfg.jsd_weight.at(t) else 0
@@ -106,18 +106,18 @@ class RobustTemporalEnsembling(Method):
 
     def price(self, t: Progress) -> float:
         spared = self.cfg.task_view == "strong"
-        return 1.0 if self.heirs.later else max(1.0, self.views(t).passes(spared) / self._plan(t).passes(spared))
+        return 1.0 if self.heirs.taught else max(1.0, self.views(t).passes(spared) / self._plan(t).passes(spared))
 
     def epoch_start(self, t: Progress, sweep: Sweep) -> Terms:
         settled = {} if self.noise is None else self.noise.settle(t, t.step)
         return {**settled, **self.heirs.open(t, sweep, self, settled)}
 
     def passes(self, t: Progress) -> Sequence[Pass]:
-        everybody = None if self.cfg.ecr_batch is None or self.heirs.later else torch.arange(len(self.y))
+        everybody = None if self.cfg.ecr_batch is None or self.heirs.taught else torch.arange(len(self.y))
         return [Pass(second=everybody, second_batch=self.cfg.ecr_batch)]
 
     def loss(self, batch: Batch, t: Progress) -> Terms:
-        if self.heirs.later:
+        if self.heirs.taught:
             return self.heirs.loss(self.student, batch)
         cfg, q, own = self.cfg, self.q(t), batch.second  # own: ECR's batch, if not in sync with the task's
         f_x, f_aug, f_own = self._student(batch)

@@ -16,6 +16,10 @@ from rte.views.batch import Batch
 
 ROUNDS = 20
 """How often targets are evened out over the classes: they change no more after a few."""
+LESSON = 0.6
+"""The part of its time for which a later generation is taught."""
+AGAIN = 0.5
+"""Where in a run the look at the labels begins that it has afterwards."""
 
 
 class Family(Protocol):
@@ -36,16 +40,18 @@ class Sweep(Protocol):
 class Generations(nn.Module):
     """How many networks there will be, which of them learns now and since when, and what the later ones are taught.
 
-    The first learns the given labels. At the end of its time the next one begins anew and learns `targets` (N, K), what
-    the one before predicted for each training image, from strong views. What a network learnt by heart belongs to
-    single images; another one, which sees them changed each time, picks up from such predictions what images have in
-    common. The first has `share` of the run, the later ones divide the rest evenly, to the nearest epoch. All of it is
-    in buffers, so that a resumed run goes on; where there can be one generation only, nothing is saved or changed.
+    The first learns the given labels. At the end of its time the next one begins anew and is taught `targets` (N, K),
+    what the one before predicted for each training image, on strong views; then it goes back to the labels, as in the
+    second half of a run. What a network learnt by heart belongs to single images; another one, which sees them changed
+    each time, picks up from such predictions what images have in common, and reads the labels with better eyes. The
+    first has `share` of the run, the later ones divide the rest evenly, to the nearest epoch. `stage` counts: 0 for the
+    first, then odd while a network is taught, and even while it is back at the labels. All of it is in buffers, so that
+    a resumed run goes on; where there can be one generation only, nothing is saved or changed.
     """
 
     count: Tensor
     share: Tensor
-    number: Tensor
+    stage: Tensor
     first: Tensor
     began: Tensor
     epoch: Tensor
@@ -68,7 +74,7 @@ class Generations(nn.Module):
 
         keep("count", torch.tensor(most if known else 1))
         keep("share", torch.tensor(1.0 / most if known else 1.0))
-        keep("number", torch.tensor(0))
+        keep("stage", torch.tensor(0))
         keep("first", torch.tensor(0))  # epoch and share of the run at which this one began
         keep("began", torch.tensor(0.0))
         keep("epoch", torch.tensor(0))  # the epoch that was opened last, and at which share of the run that was
@@ -76,27 +82,37 @@ class Generations(nn.Module):
         keep("targets", torch.zeros(len(y) if most > 1 else 0, classes))
 
     @property
-    def later(self) -> bool:
-        """Whether the labels have had their time."""
-        return self.most > 1 and bool(self.number > 0)
+    def taught(self) -> bool:
+        """Whether a network learns from another now."""
+        return self.most > 1 and bool(self.stage % 2)
+
+    @property
+    def number(self) -> int:
+        """How many networks there were before this one."""
+        return (int(self.stage) + 1) // 2
 
     @property
     def end(self) -> float:
-        """At which share of the run the one that learns now is to end."""
-        later, share = int(self.count) - 1, float(self.share)
-        return 1.0 if int(self.number) >= later else share + (1.0 - share) * int(self.number) / later
+        """At which share of the run this stage is to end."""
+        later, share, stage = int(self.count) - 1, float(self.share), int(self.stage)
+        if stage >= 2 * later:
+            return 1.0
+        return share + (1.0 - share) * (stage // 2 + LESSON * (stage % 2)) / later
 
     def moment(self, t: Moment) -> Moment:
-        """t as it would be in a run of this generation alone."""
+        """t as it would be in a run of this stage alone, or back at the labels, in the second half of the whole one."""
         if self.most == 1 or self.count == 1:
             return t
         began = float(self.began)
-        share = self.end - began
+        share = max(self.end - began, torch.finfo(torch.float32).eps)
         fraction = min(1.0, max(0.0, (t.fraction - began) / share))
+        if self.stage > 0 and not self.taught:
+            fraction = AGAIN + (1.0 - AGAIN) * fraction
+            return Felt(int(fraction * t.epochs), t.epochs, fraction)
         return Felt(t.epoch - int(self.first), max(1, round(share * t.epochs)), fraction)
 
     def open(self, t: Moment, sweep: Sweep, family: Family, plan: Mapping[str, float]) -> dict[str, float]:
-        """Before every epoch, in order: let the next one begin if it is due, and say so.
+        """Before every epoch, in order: let the next stage begin if it is due, and say so.
 
         `plan` tells how many there should be (`generations`) and what share of the run the first has (`first`), when
         that is known. Runs that leap over epochs are only there to be timed.
@@ -111,26 +127,27 @@ class Generations(nn.Module):
         self.opened.fill_(t.fraction)
         if self.end >= 1.0 or not follows or t.fraction + gone / 2 < self.end:
             return report
-        self.targets.copy_(evened(sweep(family.predict, reported=True).softmax(1).cpu(), self.wanted))
-        self.number += 1
+        self.stage += 1
         self.first.fill_(t.epoch)
         self.began.fill_(t.fraction)
-        family.student.load_state_dict(self._next().state_dict())
-        if family.teacher is not None:
-            family.teacher.restart(family.student)
-        return {**report, "generation": 1.0 + float(self.number)}
+        if self.taught:
+            self.targets.copy_(evened(sweep(family.predict, reported=True).softmax(1).cpu(), self.wanted))
+            family.student.load_state_dict(self._next().state_dict())
+            if family.teacher is not None:
+                family.teacher.restart(family.student)
+        return {**report, "generation": 1.0 + self.number, "taught": float(self.taught)}
 
     def _next(self) -> nn.Module:
         """Networks are made in order, and a resumed run makes those again that it had, so that it has the same."""
-        for _ in range(self.made, int(self.number)):
+        for _ in range(self.made, self.number):
             self.build()
-        self.made = int(self.number) + 1
+        self.made = self.number + 1
         return self.build()
 
     def loss(self, student: Callable[[Tensor], Tensor], batch: Batch) -> dict[str, Tensor | float]:
-        """The terms of a later generation: the targets' cross-entropy with what the student says of a strong view."""
+        """The terms where a network is taught: cross-entropy of the targets with the student on a strong view."""
         task = soft_cross_entropy(student(batch.strong(0)), self.targets[batch.i]).mean()
-        return {"loss": task, "task": task, "generation": 1.0 + float(self.number)}
+        return {"loss": task, "task": task, "generation": 1.0 + self.number}
 
 
 def evened(p: Tensor, wanted: Tensor) -> Tensor:

@@ -29,8 +29,8 @@ ASSUMED = 0.4
 """The noise that the learning rate goes by before that."""
 TAUGHT = 0.25
 """The noise that it goes by where a network learns what another one predicts."""
-LIFE, AFTER = (360, 10_000), (10, 3_500)
-"""Epochs for which a network may look at clean labels, epochs of a network that is taught by another, and the fewest
+LIFE, AFTER = (360, 10_000), (20, 7_000)
+"""Epochs for which a network may look at clean labels, epochs of one that is taught by another first, and the fewest
 steps of each; see `generations`."""
 
 
