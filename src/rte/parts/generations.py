@@ -66,8 +66,7 @@ class Generations(nn.Module):
         There will be `most` of them, with equal parts of the run, if that is `known` already; else as `open` is told.
         """
         super().__init__()
-        self.build, self.most, self.made = build, most, 1
-        self.wanted = torch.bincount(y, minlength=classes).cpu()
+        self.given, self.classes, self.build, self.most, self.made = y, classes, build, most, 1
 
         def keep(name: str, value: Tensor) -> None:
             self.register_buffer(name, value, persistent=most > 1)
@@ -131,7 +130,8 @@ class Generations(nn.Module):
         self.first.fill_(t.epoch)
         self.began.fill_(t.fraction)
         if self.taught:
-            self.targets.copy_(evened(sweep(family.predict, reported=True).softmax(1).cpu(), self.wanted))
+            predicted = sweep(family.predict, reported=True).softmax(1).cpu()
+            self.targets.copy_(evened(predicted, torch.bincount(self.given, minlength=self.classes)))
             family.student.load_state_dict(self._next().state_dict())
             if family.teacher is not None:
                 family.teacher.restart(family.student)
