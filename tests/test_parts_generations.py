@@ -173,7 +173,7 @@ def test_auto_divides_the_run_by_the_noise(wrong: float, most: int, count: int) 
     method.noise.mean.fill_(wrong)
     method.noise.count.fill_(t.step)
     report = method.epoch_start(t, _never)
-    assert report["generations"] == count
+    assert (report["generations"], report["first"]) == (count, 0.25 if count > 1 else 1.0)
     assert method.moment(t).epochs == (36 if count > 1 else 144)
     assert method.moment(t).fraction == pytest.approx(20 / (36 if count > 1 else 144))
     method.heirs.stage.fill_(1)

@@ -8,6 +8,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from rte.methods.base import Sweep
 from rte.parts.ema import EMA
 from rte.parts.losses import soft_cross_entropy
 from rte.parts.schedules import Moment
@@ -29,12 +30,6 @@ class Family(Protocol):
     teacher: EMA | None
 
     def predict(self, x: Tensor) -> Tensor: ...
-
-
-class Sweep(Protocol):
-    """A network -> its logits (N, K) on all training images."""
-
-    def __call__(self, predict: Callable[[Tensor], Tensor], *, reported: bool = False) -> Tensor: ...
 
 
 class Generations(nn.Module):
@@ -120,7 +115,7 @@ class Generations(nn.Module):
         if plan:
             self.count.fill_(min(int(plan["generations"]), self.most))
             self.share.fill_(plan["first"] if self.count > 1 else 1.0)
-            report["generations"] = float(self.count)
+            report = {"generations": float(self.count), "first": float(self.share)}
         gone, follows = t.fraction - float(self.opened), t.epoch == int(self.epoch) + 1
         self.epoch.fill_(t.epoch)
         self.opened.fill_(t.fraction)
