@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from rte.budget import Meter
 from rte.config import RunConfig
 from rte.methods.base import Predict, Progress
-from rte.parts.generations import Generations, evened
+from rte.parts.generations import LESSON, MIXING, Generations, evened
+from rte.parts.mixing import draw
 from rte.parts.selftune import AFTER, LIFE, TAUGHT, signal
 from rte.parts.selftune import generations as divided
 from rte.views.batch import Plan
@@ -43,7 +44,7 @@ def test_targets_that_are_even_stay_and_what_was_never_predicted_does_no_harm() 
     assert torch.equal(out[:, 2], torch.zeros(2))
 
 
-def test_the_loss_is_the_cross_entropy_of_the_targets_on_the_strong_view() -> None:
+def test_the_loss_is_the_cross_entropy_of_the_targets_on_strong_views_mixed_alike() -> None:
     method = make(generations=2)
     method.heirs.stage.fill_(1)
     p = torch.tensor(np.random.default_rng(1).dirichlet(np.ones(tiny.K), size=tiny.N), dtype=torch.float32)
@@ -51,10 +52,19 @@ def test_the_loss_is_the_cross_entropy_of_the_targets_on_the_strong_view() -> No
     t, index = tiny.at(9, 10), [7, 2, 9]
     assert method.views(t) == Plan(strong=1)
     batch = tiny.batch(index, method.views(t))
+    torch.manual_seed(8)
     terms = method.loss(batch, t)
-    logits = method.student(batch.strong(0)).detach().double().numpy()
+    torch.manual_seed(8)
+    weight, order = draw(3, MIXING, dominant=True)
+    assert 0.5 <= weight < 0.99, "a draw that mixes"
+    assert not torch.equal(order, torch.arange(3))
+
+    def mixed(values: Tensor) -> Tensor:
+        return weight * values.double() + (1 - weight) * values[order].double()
+
+    logits = method.student(mixed(batch.strong(0)).float()).detach().double().numpy()
     logs = logits - np.log(np.exp(logits).sum(1, keepdims=True))
-    expected = -(p[index].double().numpy() * logs).sum(1).mean()
+    expected = -(mixed(p[index]).numpy() * logs).sum(1).mean()
     assert tiny.number(terms["loss"]) == tiny.number(terms["task"]) == pytest.approx(expected, rel=1e-6)
     assert terms["generation"] == 2.0
     assert "jsd" not in terms
@@ -84,14 +94,14 @@ def test_each_has_its_part_of_the_run() -> None:
         seen.append((begun.get("generation"), begun.get("taught"), m.epoch, m.epochs, round(m.fraction, 3)))
     begins = [(epoch, *entry) for epoch, entry in enumerate(seen) if entry[0]]
     assert begins == [
-        (7, 2.0, 1.0, 0, 4, 0.0),  # a third is 6.7 epochs; taught to the end of 0.6 of the next third, 10.7
-        (11, 2.0, 0.0, 10, 20, 0.5),  # back at the labels, as in the middle of the run
-        (13, 3.0, 1.0, 0, 4, 0.0),
-        (17, 3.0, 0.0, 10, 20, 0.5),
+        (7, 2.0, 1.0, 0, 3, 0.0),  # a third is 6.7 epochs; taught to the end of 0.45 of the next third, 9.7
+        (10, 2.0, 0.0, 10, 20, 0.5),  # back at the labels, as in the middle of the run
+        (13, 3.0, 1.0, 0, 3, 0.0),
+        (16, 3.0, 0.0, 10, 20, 0.5),
     ]
     assert [entry[4] for entry in seen[:7]] == pytest.approx([e / (20 / 3) for e in range(7)], abs=1e-3)
-    assert [entry[4] for entry in seen[7:11]] == pytest.approx([e / (20 * (8 / 15) - 7) for e in range(4)], abs=1e-3)
-    assert [entry[4] for entry in seen[17:]] == pytest.approx([0.5 + e / 6 for e in range(3)], abs=1e-3)
+    assert [entry[4] for entry in seen[7:10]] == pytest.approx([e / (29 / 3 - 7) for e in range(3)], abs=1e-3)
+    assert [entry[4] for entry in seen[16:]] == pytest.approx([0.5 + e / 8 for e in range(4)], abs=1e-3)
     assert three.moment(tiny.at(19, 20, j=5, J=5)).fraction == 1.0
 
 
@@ -147,9 +157,10 @@ def test_the_next_one_is_new_and_learns_what_its_forerunner_predicts() -> None:
         (0.0, 300, 390, 1),
         (0.47, 135, 390, 1),  # what is taken for 40 %, two hours
         (0.87, 9, 390, 1),  # for 80 %, five minutes
-        (0.87, 41, 390, 1),  # half an hour
-        (0.87, 136, 390, 6),  # two hours
-        (0.87, 300, 39, 1),  # 5,000 images: no time for two
+        (0.87, 20, 390, 1),  # ten
+        (0.87, 41, 390, 3),  # half an hour
+        (0.87, 136, 390, 10),  # two hours
+        (0.87, 200, 39, 1),  # 5,000 images: no time for two
     ],
 )
 def test_how_many_by_the_noise_and_the_time(wrong: float, epochs: int, per_epoch: int, count: int) -> None:
@@ -158,27 +169,28 @@ def test_how_many_by_the_noise_and_the_time(wrong: float, epochs: int, per_epoch
     if count == 1:
         assert first == 1.0
     else:
-        assert first * epochs == pytest.approx(max(LIFE[0] * signal(wrong, 10), LIFE[1] / per_epoch))
+        assert first * epochs == pytest.approx(max(LIFE[0] * signal(wrong, 10) ** 1.5, LIFE[1] / per_epoch))
         each = (1 - first) * epochs / (count - 1)
         assert each >= AFTER[0]
         assert each * per_epoch >= AFTER[1]
 
 
-@pytest.mark.parametrize(("wrong", "most", "count"), [(0.72, 20, 6), (0.72, 3, 3), (0.1, 20, 1)])
+@pytest.mark.parametrize(("wrong", "most", "count"), [(0.72, 20, 11), (0.72, 3, 3), (0.1, 20, 1)])
 def test_auto_divides_the_run_by_the_noise(wrong: float, most: int, count: int) -> None:
     method = make(auto=True, generations=most)
     assert method.noise is not None
-    t = tiny.at(20, 144, step=20 * 390, steps=144 * 390)
+    t = tiny.at(10, 144, step=10 * 390, steps=144 * 390)
     assert method.moment(t) is t
     method.noise.mean.fill_(wrong)
     method.noise.count.fill_(t.step)
     report = method.epoch_start(t, _never)
-    assert (report["generations"], report["first"]) == (count, 0.25 if count > 1 else 1.0)
-    assert method.moment(t).epochs == (36 if count > 1 else 144)
-    assert method.moment(t).fraction == pytest.approx(20 / (36 if count > 1 else 144))
+    first = max(LIFE[0] * signal(wrong, tiny.K) ** 1.5, LIFE[1] / 390) if count > 1 else 144.0
+    assert (report["generations"], report["first"]) == (count, pytest.approx(first / 144))
+    assert method.moment(t).epochs == round(first)
+    assert method.moment(t).fraction == pytest.approx(10 / first)
     method.heirs.stage.fill_(1)
-    method.heirs.began.fill_(0.25)
-    assert count == 1 or method.moment(t).epochs == round(0.6 * 108 / (count - 1))
+    method.heirs.began.fill_(first / 144)
+    assert count == 1 or method.moment(t).epochs == round(LESSON * (144 - first) / (count - 1))
 
 
 def test_auto_learns_faster_what_another_network_says() -> None:
@@ -222,7 +234,7 @@ def test_schedules_begin_again_with_each_generation() -> None:
     made, seen = trainer(run_of(3)), Seen()
     made.observer = seen
     made.fit()
-    first, taught, back = [0.004, 0.012, 0.02, 0.01], [0.004, 0.004 + 0.016 * (5 / 12) / 0.5], [0.02, 0.01]
+    first, taught, back = [0.004, 0.012, 0.02, 0.01], [0.004, 0.02 * (1 - 5 / 9) / 0.5], [0.02, 0.01]
     assert seen.rates == pytest.approx(first + taught + back + taught + back, rel=1e-4)
     labels = ["jsd" in terms for terms in seen.terms]
     assert labels == [True] * 4 + [False] * 2 + [True] * 2 + [False] * 2 + [True] * 2

@@ -173,8 +173,8 @@ def test_a_long_run_goes_by_the_estimate_before_its_first_tenth_is_over() -> Non
     assert noise.settle(t, t.step) == {}
     noise.count.fill_(ENOUGH)
     assert (noise.q(t, 0.7), noise.pace(t)) == pytest.approx((matching_q(0.8, 10), signal(0.8, 10)))
-    decided = {"noise": 0.8, "felt_length": 5**0.5, "generations": 4.0, "first": 0.4}
-    assert noise.settle(t, t.step) == pytest.approx(decided), "sixty epochs are left for others"
+    decided = {"noise": 0.8, "felt_length": 5**0.5, "generations": 7.0, "first": 400 / 27 / 100}
+    assert noise.settle(t, t.step) == pytest.approx(decided), "some eighty epochs are left for others"
 
 
 LATE = {"kind": "steps", "values": [0.0, 1.0], "fractions": [0.0, 0.1], "least": 5}

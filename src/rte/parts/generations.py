@@ -11,14 +11,17 @@ from torch import Tensor, nn
 from rte.methods.base import Sweep
 from rte.parts.ema import EMA
 from rte.parts.losses import soft_cross_entropy
+from rte.parts.mixing import mixup
 from rte.parts.schedules import Moment
 from rte.parts.selftune import Felt
 from rte.views.batch import Batch
 
 ROUNDS = 20
 """How often targets are evened out over the classes: they change no more after a few."""
-LESSON = 0.6
+LESSON = 0.45
 """The part of its time for which a later generation is taught."""
+MIXING = 1.0
+"""alpha of mixup where a network is taught."""
 AGAIN = 0.5
 """Where in a run the look at the labels begins that it has afterwards."""
 
@@ -140,8 +143,9 @@ class Generations(nn.Module):
         return self.build()
 
     def loss(self, student: Callable[[Tensor], Tensor], batch: Batch) -> dict[str, Tensor | float]:
-        """The terms where a network is taught: cross-entropy of the targets with the student on a strong view."""
-        task = soft_cross_entropy(student(batch.strong(0)), self.targets[batch.i]).mean()
+        """The terms where a network is taught: cross-entropy of the targets with the student on strong views, mixed."""
+        x, targets, _, _ = mixup(batch.strong(0), self.targets[batch.i], alpha=MIXING, dominant=True)
+        task = soft_cross_entropy(student(x), targets).mean()
         return {"loss": task, "task": task, "generation": 1.0 + self.number}
 
 
