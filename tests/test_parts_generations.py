@@ -253,6 +253,15 @@ def test_a_run_of_three_generations_resumes_bit_for_bit(stop: int, more: dict[st
     assert resumed.history == straight.history
 
 
+def test_a_limit_that_is_not_reached_changes_nothing() -> None:
+    one, many = trainer(run_of(1, auto=True)), trainer(run_of(10, auto=True))
+    one.fit()
+    many.fit()
+    assert many.method.noise.length > 0, "it has been decided"  # type: ignore[union-attr]
+    assert same(one.method.student, many.method.student)  # type: ignore[arg-type]
+    assert one.history == many.history
+
+
 def test_timing_begins_no_generation() -> None:
     made = trainer(run_of(2))
     Meter(made).seconds(12)
