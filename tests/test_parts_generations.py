@@ -155,7 +155,8 @@ def test_the_next_one_is_new_and_learns_what_its_forerunner_predicts() -> None:
     ("wrong", "epochs", "per_epoch", "count"),
     [
         (0.0, 300, 390, 1),
-        (0.47, 135, 390, 1),  # what is taken for 40 %, two hours
+        (0.47, 999, 390, 1),  # what is taken for 40 %, however long
+        (0.65, 136, 390, 6),  # for 60 %, two hours
         (0.87, 9, 390, 1),  # for 80 %, five minutes
         (0.87, 20, 390, 1),  # ten
         (0.87, 41, 390, 3),  # half an hour
