@@ -160,9 +160,9 @@ def generations(wrong: float, classes: int, epochs: int, per_epoch: float) -> tu
     """Into how many generations to divide a run of so many epochs, of so many steps each, where that share of labels is
     wrong; and the share of the run that the first of them has.
 
-    A network needs few epochs to teach another one, and each look at the labels teaches some of the wrong ones by heart,
-    the sooner, the less there is to learn besides: the first has about 400 `signal`^1.5 epochs, a power that has been
-    measured at 80 % of wrong labels only. What is left of the run goes to those that learn from it and from each other.
+    A network needs few epochs to be able to teach another one, and each look at the labels teaches some of the wrong
+    ones by heart, the sooner, the less there is to learn besides: the first has about 400 `signal`^1.5 epochs, which
+    has been measured at 80 % only. What is left of the run goes to those that learn from it and from each other.
     Where more than `FAINT` is left of the signal, labels say more than a network does: no other is needed.
     """
     left = signal(wrong, classes)
