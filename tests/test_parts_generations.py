@@ -194,6 +194,14 @@ def test_auto_divides_the_run_by_the_noise(wrong: float, most: int, count: int) 
     assert count == 1 or method.moment(t).epochs == round(LESSON * (144 - first) / (count - 1))
 
 
+def test_without_a_number_there_are_as_many_as_auto_finds_and_without_auto_one() -> None:
+    assert make(generations=0).heirs.most == 1
+    method = make(auto=True, generations=0)
+    assert method.heirs.count == 1, "before it is known"
+    method.heirs.open(tiny.at(1, 10), _never, method, {"generations": 12.0, "first": 0.5})
+    assert method.heirs.count == 12
+
+
 def test_auto_learns_faster_what_another_network_says() -> None:
     method = make(auto=True, generations=2)
     assert method.noise is not None
@@ -255,7 +263,7 @@ def test_a_run_of_three_generations_resumes_bit_for_bit(stop: int, more: dict[st
 
 
 def test_a_limit_that_is_not_reached_changes_nothing() -> None:
-    one, many = trainer(run_of(1, auto=True)), trainer(run_of(10, auto=True))
+    one, many = trainer(run_of(1, auto=True)), trainer(run_of(0, auto=True))
     one.fit()
     many.fit()
     assert many.method.noise.length > 0, "it has been decided"  # type: ignore[union-attr]

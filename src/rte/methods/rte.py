@@ -48,7 +48,7 @@ class RobustTemporalEnsembling(Method):
         jsd_pair: Literal["shared", "separate"] = setting("shared", "the first of the N* views, or some more")
         jsd_views: Literal[1, 2] = setting(2, "strong views that JSD compares with the teacher's")
         balance: bool = setting(False, "let the targets of JSD and ECR name each class as often as the labels do")
-        generations: int = setting(1, "networks in turn, each taught by the one before; `auto`: so many at most", ge=1)
+        generations: int = setting(1, "networks in turn, each taught by the one before; 0: as many as auto finds", ge=0)
         task_view: Literal["weak", "strong"] = setting("weak", "L_q is of x, or of its first strong view, if any")
 
         @model_validator(mode="after")

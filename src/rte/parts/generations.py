@@ -20,6 +20,8 @@ ROUNDS = 20
 """How often targets are evened out over the classes: they change no more after a few."""
 LESSON = 0.45
 """The part of its time for which a later generation is taught."""
+MOST = 99
+"""How many there may be where nobody set a limit."""
 MIXING = 1.0
 """alpha of mixup where a network is taught."""
 AGAIN = 0.5
@@ -62,8 +64,10 @@ class Generations(nn.Module):
         """For given labels y (N,); `build` makes network after network, of which the first is in use already.
 
         There will be `most` of them, with equal parts of the run, if that is `known` already; else as `open` is told.
+        0: one if that is known, else no limit.
         """
         super().__init__()
+        most = most or (1 if known else MOST)
         self.given, self.classes, self.build, self.most, self.made = y, classes, build, most, 1
 
         def keep(name: str, value: Tensor) -> None:
