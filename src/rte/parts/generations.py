@@ -41,12 +41,12 @@ class Generations(nn.Module):
     """How many networks there will be, which of them learns now and since when, and what the later ones are taught.
 
     The first learns the given labels. At the end of its time the next one begins anew and is taught `targets` (N, K),
-    what the one before predicted for each training image, on strong views; then it goes back to the labels, as in the
-    second half of a run. What a network learnt by heart belongs to single images; another one, which sees them changed
-    each time, picks up from such predictions what images have in common, and reads the labels with better eyes. The
-    first has `share` of the run, the later ones divide the rest evenly, to the nearest epoch. `stage` counts: 0 for the
-    first, then odd while a network is taught, and even while it is back at the labels. All of it is in buffers, so that
-    a resumed run goes on; where there can be one generation only, nothing is saved or changed.
+    what the one before predicted for each training image, on strong views, mixed; then it goes back to the labels, as
+    in the second half of a run. What a network learnt by heart belongs to single images; another one, which sees them
+    changed each time, picks up from such predictions what images have in common, and reads the labels with better eyes.
+    The first has `share` of the run, the later ones divide the rest evenly, to the nearest epoch. `stage` counts: 0 for
+    the first, then odd while a network is taught, and even while it is back at the labels. All of it is in buffers, so
+    that a resumed run goes on; where there can be one generation only, nothing is saved or changed.
     """
 
     count: Tensor
@@ -148,8 +148,8 @@ class Generations(nn.Module):
 
     def loss(self, student: Callable[[Tensor], Tensor], batch: Batch) -> dict[str, Tensor | float]:
         """The terms where a network is taught: cross-entropy of the targets with the student on strong views, mixed."""
-        x, targets, _, _ = mixup(batch.strong(0), self.targets[batch.i], alpha=MIXING, dominant=True)
-        task = soft_cross_entropy(student(x), targets).mean()
+        mixed = mixup(batch.strong(0), self.targets[batch.i], alpha=MIXING, dominant=True)
+        task = soft_cross_entropy(student(mixed.x), mixed.targets).mean()
         return {"loss": task, "task": task, "generation": 1.0 + self.number}
 
 

@@ -30,8 +30,8 @@ ASSUMED = 0.4
 TAUGHT = 0.25
 """The noise that it goes by where a network learns what another one predicts."""
 LIFE, AFTER = (400, 5_000), (13, 5_000)
-"""Epochs for which a network may look at clean labels, epochs of one that is taught by another first, and the fewest
-steps of each; see `generations`."""
+"""Epochs of the first generation, times a power of `signal`, and of each later one; the fewest steps of either; see
+`generations`."""
 FAINT = 1 / 3
 """What the noise leaves at most of the labels' signal where generations pay: measured at 0.11, where they do, and at
 0.56, where they do not."""
