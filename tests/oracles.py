@@ -113,6 +113,12 @@ def gce(logits: Array, y: Sequence[int], q: float) -> Array:
     return np.array([-v if q == 0 else (1 - math.exp(q * v)) / q for v in log_likelihood(logits, y)])
 
 
+def forward_corrected(logits: Array, y: Sequence[int], wrong: float) -> Array:
+    """-log sum_k p_k P(given y | true k), where a wrong label is any of the K - 1 others."""
+    F, p = symmetric_matrix(logits.shape[1], wrong), softmax(logits)
+    return np.array([-math.log(sum(p[b, k] * F[k][y[b]] for k in range(p.shape[1]))) for b in range(len(p))])
+
+
 def gce_series(logits: Array, y: Sequence[int], q: float, terms: int = 8) -> Array:
     """(1 - p^q) / q = -(l + q l^2/2! + q^2 l^3/3! + ...), l = log p: right where the closed form cancels."""
     return np.array(

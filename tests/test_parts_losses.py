@@ -230,3 +230,47 @@ def test_half_precision_is_widened_also_inside_autocast() -> None:
     for a, b in zip(found, truth, strict=True):
         assert a.dtype == torch.float32
         assert torch.equal(a, b)
+
+
+# the likelihood of labels of which some are wrong
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), DTYPES)
+@pytest.mark.parametrize("wrong", [0.0, 0.01, 0.2, 0.4, 0.6, 0.79])
+def test_forward_corrected_is_the_formula(dtype: torch.dtype, tolerance: float, wrong: float) -> None:
+    (z,) = draw()
+    found = losses.forward_corrected(tensor(z, dtype), torch.tensor(Y), wrong)
+    assert found.shape == (B,)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found.numpy(), oracles.forward_corrected(z, Y, wrong), rtol=tolerance, atol=tolerance)
+
+
+def test_forward_corrected_without_noise_is_cross_entropy_to_the_last_bit() -> None:
+    (z,) = draw()
+    logits, y = tensor(z, torch.float32), torch.tensor(Y)
+    assert torch.equal(losses.forward_corrected(logits, y, 0.0), losses.cross_entropy(logits, y))
+
+
+@pytest.mark.parametrize("wrong", [0.0, 0.1, 0.4, 0.7])
+def test_the_pull_of_forward_corrected_is_its_gradient_at_the_label(wrong: float) -> None:
+    (z,) = draw()
+    logits, y = tensor(z, grad=True), torch.tensor(Y)
+    at_label = gradient(losses.forward_corrected(logits, y, wrong), logits).gather(1, y[:, None]).squeeze(1)
+    torch.testing.assert_close(losses.forward_pull(logits.detach(), y, wrong), -at_label, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("wrong", [0.0, 0.3])
+def test_forward_corrected_is_finite_at_its_limits(wrong: float) -> None:
+    logits, y = tensor(SATURATED, torch.float32, grad=True), torch.tensor(SATURATED_Y)
+    found = losses.forward_corrected(logits, y, wrong)
+    assert found.isfinite().all()
+    assert gradient(found, logits).isfinite().all()
+    assert losses.forward_pull(logits.detach(), y, wrong).isfinite().all()
+    if wrong:
+        assert found.max() <= -math.log(wrong / (K - 1)) + 1e-6, "a wrong label costs no more than its probability"
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 0.8, 1.0, math.nan])
+def test_labels_that_say_nothing_have_no_likelihood(wrong: float) -> None:
+    with pytest.raises(ConfigError, match="leaves nothing to learn"):
+        losses.forward_corrected(torch.zeros(2, K), torch.tensor([0, 1]), wrong)

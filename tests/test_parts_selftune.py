@@ -23,6 +23,7 @@ from rte.parts.selftune import (
     HIGHEST,
     LEAST,
     MEMORY,
+    SHORT,
     NoiseEstimate,
     felt_length,
     matching_q,
@@ -154,6 +155,27 @@ def test_the_length_is_settled_once_and_only_by_an_estimate_that_has_seen_the_ru
     again = NoiseEstimate(10)
     again.load_state_dict(noise.state_dict())
     assert again.felt(t).epochs == 45
+
+
+@pytest.mark.parametrize(
+    ("wrong", "epochs", "count", "eager"),
+    [
+        (0.4, 10, 400, True),
+        (0.4, SHORT, 400, True),
+        (0.4, SHORT + 1, 400, False),
+        (0.59, 10, 400, True),
+        (0.61, 10, 400, False),
+        (0.0, 10, 400, True),
+        (0.4, 10, 20, False),
+    ],
+)
+def test_labels_are_taken_at_their_word_in_short_runs_with_moderate_noise(
+    wrong: float, epochs: int, count: int, eager: bool
+) -> None:
+    noise = NoiseEstimate(10)
+    noise.mean.fill_(wrong)
+    noise.count.fill_(count)
+    assert noise.eager(Progress(0, epochs, step=20, steps=4000)) == eager
 
 
 def test_little_noise_settles_it_too() -> None:

@@ -103,8 +103,8 @@ class Method(nn.Module):
 
     Config: ClassVar[type[Settings]]
     summary: ClassVar[str]
-    tables: ClassVar[tuple[str, ...]] = ()
-    """Buffers (N, ...) of which a step sets the rows `batch.i`; several processes exchange those rows."""
+    tables: tuple[str, ...] = ()
+    """Buffers (N, ...), dotted if a part's, of which a step sets the rows `batch.i`; processes exchange those rows."""
     y: Tensor
 
     def __init__(self, cfg: Any, task: Task) -> None:

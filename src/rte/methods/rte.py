@@ -21,9 +21,10 @@ from rte.methods.base import Method, Pass, Predict, Progress, Sweep, Task, Terms
 from rte.parts.balance import Balance
 from rte.parts.ema import EMA
 from rte.parts.generations import Generations
-from rte.parts.losses import ensemble_consistency, gce, jensen_shannon, sharpen
+from rte.parts.losses import ensemble_consistency, forward_corrected, forward_pull, gce, jensen_shannon, sharpen
 from rte.parts.schedules import Moment, Schedule, Sine, constant
 from rte.parts.selftune import NoiseEstimate
+from rte.parts.visits import Visits
 from rte.settings import Settings, setting
 from rte.views.batch import Batch, Plan
 
@@ -49,6 +50,10 @@ class RobustTemporalEnsembling(Method):
         jsd_views: Literal[1, 2] = setting(2, "strong views that JSD compares with the teacher's")
         balance: bool = setting(False, "let the targets of JSD and ECR name each class as often as the labels do")
         generations: int = setting(1, "networks in turn, each taught by the one before; 0: as many as auto finds", ge=0)
+        task_loss: Literal["gce", "forward"] = setting(
+            "gce", "L_q, or where auto finds little noise the labels' likelihood"
+        )
+        visits: float = setting(1.0, "share of examples in a pass of forward: those that pull most", gt=0.0, le=1.0)
         task_view: Literal["weak", "strong"] = setting("weak", "L_q is of x, or of its first strong view, if any")
 
         @model_validator(mode="after")
@@ -69,6 +74,8 @@ class RobustTemporalEnsembling(Method):
         self.teacher = EMA(self.student, decay=cfg.decay, warmup=cfg.warmup) if cfg.ema else None
         self.noise = NoiseEstimate(task.classes) if cfg.auto else None
         self.balance = Balance.of_labels(task.y, task.classes) if cfg.balance else None
+        self.visits = Visits(len(task.y), cfg.visits) if cfg.visits < 1.0 else None
+        self.tables = () if self.visits is None else ("visits.pull",)
         self.heirs = Generations(task.y, task.classes, task.build, most=cfg.generations, known=not cfg.auto)
 
     def moment(self, t: Progress) -> Moment:
@@ -110,24 +117,24 @@ class RobustTemporalEnsembling(Method):
 
     def epoch_start(self, t: Progress, sweep: Sweep) -> Terms:
         settled = {} if self.noise is None else self.noise.settle(t, t.step)
-        return {**settled, **self.heirs.open(t, sweep, self, settled)}
+        report: Terms = {**settled, **self.heirs.open(t, sweep, self, settled)}
+        if self.visits is not None and self.noise is not None:
+            wanted = self.cfg.task_loss == "forward" and self.noise.eager(t) and not self.views(t).strong
+            self.visits.open(t, wanted=wanted)
+        return report
 
     def passes(self, t: Progress) -> Sequence[Pass]:
         everybody = None if self.cfg.ecr_batch is None or self.heirs.taught else torch.arange(len(self.y))
-        return [Pass(second=everybody, second_batch=self.cfg.ecr_batch)]
+        parts = [None] if self.visits is None else self.visits.passes()
+        return [Pass(index=part, second=everybody, second_batch=self.cfg.ecr_batch) for part in parts]
 
     def loss(self, batch: Batch, t: Progress) -> Terms:
         if self.heirs.taught:
             return self.heirs.loss(self.student, batch)
-        cfg, q, own = self.cfg, self.q(t), batch.second  # own: ECR's batch, if not in sync with the task's
+        cfg, own = self.cfg, batch.second  # own: ECR's batch, if not in sync with the task's
         f_x, f_aug, f_own = self._student(batch)
         jsd_weight, ecr_weight = self.weights(t)
-
-        # L_q = (1 - f_y(x)^q) / q                                                                (eq. gce)
-        loss = task = gce(f_x, batch.y, q).mean()
-        terms: Terms = {"task": task, "q": q}
-        if self.noise is not None:
-            terms["noise"] = self.noise.look(f_x, batch.y, self.moment(t))
+        loss, terms = self._task(f_x, batch, t)
         if p_aug := [f.softmax(1) for f in f_aug]:
             p_teacher = self._target(batch.x, f_x)
 
@@ -144,6 +151,20 @@ class RobustTemporalEnsembling(Method):
             terms["ecr"] = ecr = ensemble_consistency(sharpen(p_teacher, cfg.temperature), p_aug).mean()
             loss = loss + ecr_weight * ecr
         return {"loss": loss, **terms}
+
+    def _task(self, f_x: Tensor, batch: Batch, t: Progress) -> tuple[Tensor, Terms]:
+        """The task loss, and what is journalled of it."""
+        q, noise, visits, y, m = self.q(t), self.noise, self.visits, batch.y, self.moment(t)
+        fair = visits is None or not visits.begun  # examples chosen by their pull are no sample of the labels
+        seen: Terms = {} if noise is None else {"noise": noise.look(f_x, y, m) if fair else noise.share}
+        if self.cfg.task_loss == "forward" and noise is not None and noise.eager(m):
+            if visits is not None:
+                visits.remember(batch.i, forward_pull(f_x.detach(), y, noise.share))
+            task = forward_corrected(f_x, y, noise.share).mean()
+            return task, {"task": task, **seen}
+        # L_q = (1 - f_y(x)^q) / q                                                                (eq. gce)
+        task = gce(f_x, y, q).mean()
+        return task, {"task": task, "q": q, **seen}
 
     def _student(self, batch: Batch) -> tuple[Tensor, Sequence[Tensor], Sequence[Tensor]]:
         """f on what L_q sees, strong views, and ECR's own views; all as one batch, for shared batch-norm statistics."""
@@ -166,10 +187,9 @@ class RobustTemporalEnsembling(Method):
         cfg, chunk, strong, b = self.cfg, self.cfg.chunk, batch.plan.strong, len(batch)
         if chunk is None or strong <= chunk:
             return super().step(batch, t, update)
-        n, f_x, q = self.n_star(self.felt(t)), self.student(batch.x), self.q(t)
+        n, f_x = self.n_star(self.felt(t)), self.student(batch.x)
         first, (jsd_weight, ecr_weight) = 0 if cfg.jsd_pair == "shared" else strong - n, self.weights(t)
-        seen = {} if self.noise is None else {"noise": self.noise.look(f_x, batch.y, self.moment(t))}
-        p_teacher, task = self._target(batch.x, f_x), gce(f_x, batch.y, q).mean()
+        (task, seen), p_teacher = self._task(f_x, batch, t), self._target(batch.x, f_x)
         terms: dict[str, float] = {"task": float(task.detach()), "jsd": 0.0, "ecr": 0.0}
         update(task, more=True)
         for start in range(0, strong, chunk):
@@ -183,7 +203,7 @@ class RobustTemporalEnsembling(Method):
                 terms["ecr"], loss = terms["ecr"] + float(ecr.detach()), loss + ecr_weight * ecr
             update(loss, more=start + chunk < strong)
         total = terms["task"] + jsd_weight * terms["jsd"] + ecr_weight * terms["ecr"]
-        return {"loss": total, **terms, "q": q, **seen}
+        return {"loss": total, **seen, **terms}
 
     def after_step(self, t: Progress) -> None:
         if self.teacher is not None:

@@ -6,6 +6,7 @@ functions may be called inside autocast. Nothing here stops a gradient: detach t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -41,6 +42,35 @@ def gce(logits: Tensor, y: Tensor, q: float | Tensor) -> Tensor:
     least = torch.finfo(nll.dtype).eps ** 2
     q = q.clamp(min=least) if isinstance(q, Tensor) else max(q, least)
     return -torch.expm1(-q * nll) / q
+
+
+def forward_corrected(logits: Tensor, y: Tensor, wrong: float) -> Tensor:
+    """-log of the given label's probability where a share `wrong` of the labels is wrong, spread evenly. Returns (B,).
+
+    -log((1 - wrong) p_y + wrong / (K - 1) (1 - p_y)): forward correction (Patrini 2017) for symmetric noise.
+    wrong = 0 is cross-entropy. Its gradient is that of cross-entropy times p_y / (p_y + c), with
+    c = wrong / (K - 1 - wrong K): a label that the network has come to doubt loses its pull.
+    """
+    signal, chance = _signal_and_chance(wrong, logits.shape[1])
+    nll = cross_entropy(logits, y)
+    return nll if wrong == 0.0 else -torch.logaddexp(math.log(signal) - nll, nll.new_tensor(chance).log())
+
+
+def forward_pull(logits: Tensor, y: Tensor, wrong: float) -> Tensor:
+    """How strongly `forward_corrected` pulls at the given label's logit, (1 - p_y) p_y / (p_y + c). Returns (B,)."""
+    signal, chance = _signal_and_chance(wrong, logits.shape[1])
+    p = torch.exp(-cross_entropy(logits, y))
+    return (1.0 - p) * (signal * p + FLOOR) / (signal * p + chance + FLOOR)
+
+
+def _signal_and_chance(wrong: float, classes: int) -> tuple[float, float]:
+    """What the right class has above any other where that share of labels is wrong, and what each other one has."""
+    chance = wrong / (classes - 1)
+    if not 0.0 <= wrong < 1.0 - chance:
+        raise ConfigError(
+            f"a share of {wrong:g} wrong labels leaves nothing to learn; give one from 0 to below 1 - 1/K."
+        )
+    return 1.0 - wrong - chance, chance
 
 
 def jensen_shannon(probs: Sequence[Tensor] | Tensor) -> Tensor:

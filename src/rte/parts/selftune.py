@@ -35,6 +35,8 @@ LIFE, AFTER = (400, 5_000), (13, 5_000)
 FAINT = 1 / 3
 """What the noise leaves at most of the labels' signal where generations pay: measured at 0.11, where they do, and at
 0.56, where they do not."""
+SHORT = 15
+"""Epochs of a run that has not the time to learn wrong labels by heart, however eagerly it learns."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,11 @@ class NoiseEstimate(nn.Module):
     def counts(self, t: Moment) -> bool:
         """Whether there is something to go by."""
         return t.fraction >= SETTLED or bool(self.count >= ENOUGH)
+
+    def eager(self, t: Moment) -> bool:
+        """Whether the labels may be taken at their word: it is known that they say enough, and the run will end before
+        wrong ones are learnt by heart."""
+        return self.counts(t) and signal(self.share, self.classes) > FAINT and t.epochs <= SHORT
 
     def q(self, t: Moment, before: float) -> float:
         """The q that suits the noise; `before` there is something to go by, that one."""

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from operator import attrgetter
 from types import FrameType
 from typing import Any, Protocol
 
@@ -152,7 +153,7 @@ class Trainer:
             for name, value in _floats(terms).items():
                 total[name] = total.get(name, 0.0) + value / len(parts)
             for table in self.method.tables:
-                self.world.gather_rows(getattr(self.method, table), torch.from_numpy(part.index).to(self.device))
+                self.world.gather_rows(attrgetter(table)(self.method), torch.from_numpy(part.index).to(self.device))
         return total
 
     def _parts(self, slot: Slot) -> list[Slot]:
