@@ -119,6 +119,17 @@ def test_two_ranks_hold_the_same_weights_and_tables(method: str, tmp_path: Path)
     assert [event["epoch"] for event in events] == [1, 2]
 
 
+@pytest.mark.slow
+def test_two_ranks_draw_the_same_visits_from_pulls_that_both_have_seen(tmp_path: Path) -> None:
+    method = {"auto": True, "jsd_weight": 0.0, "ecr_weight": 0.0, "task_loss": "forward", "visits": 0.5}
+    config = quick("rte", method=method, noise={"name": "none", "ratio": 0.0}, train={"epochs": 6, "batch": 64})
+    finish(launch(tmp_path / "run", config))
+    one, two = (torch.load(tmp_path / "run" / f"rank{rank}.pt", weights_only=True) for rank in range(2))
+    assert same(one, two)
+    assert one["visits.drawn"].any()
+    assert len(one["visits.pull"].unique()) > len(one["visits.pull"]) / 2
+
+
 @pytest.mark.parametrize("method", ["ce", "rte", "elr"])
 @pytest.mark.parametrize("pieces", [2, 3])
 def test_accumulated_pieces_give_the_step_of_the_whole_batch(
