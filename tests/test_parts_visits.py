@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from rte.errors import ConfigError
 from rte.methods.base import Progress
 from rte.parts.selftune import SHORT
 from rte.parts.visits import BEGIN, FLOOR, Visits, chances, systematic
+from rte.train.trainer import Trainer
 
 
 @given(
@@ -110,13 +112,18 @@ def test_a_run_goes_over_to_the_likelihood_and_to_visits_by_pull_when_it_knows_t
     assert len(set(late)) == 1, "chosen examples are no sample of the labels: the estimate rests"
 
 
+@cache
+def straight_through() -> Trainer:
+    made = trainer(chosen(batch=64))
+    made.fit()
+    assert made.step == 10 * 20, "of ten steps in each of two passes"
+    assert made.method.visits.begun  # type: ignore[union-attr]
+    return made
+
+
 @pytest.mark.parametrize("stop", [30, 163, 175])  # before there are passes by pull, in the first and in the second
 def test_a_run_with_visits_resumes_bit_for_bit(stop: int) -> None:
-    straight, config = trainer(chosen(batch=64)), chosen(batch=64)
-    straight.fit()
-    assert straight.step == 10 * 20, "of ten steps in each of two passes"
-    assert straight.method.visits.begun  # type: ignore[union-attr]
-    resumed = stopped_and_resumed(config, stop)
+    straight, resumed = straight_through(), stopped_and_resumed(chosen(batch=64), stop)
     assert same(straight.method, resumed.method)
     assert resumed.history == straight.history
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rte import nets
+from rte import nets, registry
 from rte.config import resolve
 from rte.files import write_json
 from rte.reproduce.cost import V100, estimate, measuring, rate_here, training
@@ -33,6 +33,12 @@ def test_a_schedule_of_views() -> None:
     steps = {"kind": "steps", "values": [2, 6], "epochs": [0, 2]}
     config = resolve("default", {**LAPTOP, "method": {"name": "rte", "views": steps}})
     assert training(config) == pytest.approx(4 * FORWARD * ((3 * 5 + 1) * 50_000 + 2 * 10_000))
+
+
+@pytest.mark.parametrize("method", sorted(registry.methods()))
+def test_every_method_tells_what_it_costs_with_the_preset_for_minutes(method: str) -> None:
+    """Whose parts count labels, and look at their own state to say who is seen."""
+    assert training(resolve("laptop", {"data": {"name": "cifar10"}, "method": {"name": method}})) > 1e12
 
 
 def test_measures() -> None:
