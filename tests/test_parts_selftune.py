@@ -178,6 +178,40 @@ def test_labels_are_taken_at_their_word_in_short_runs_with_moderate_noise(
     assert noise.eager(Progress(0, epochs, step=20, steps=4000)) == eager
 
 
+def test_wrong_labels_that_go_to_few_classes_are_not_taken_at_their_word() -> None:
+    noise, t = NoiseEstimate(10), Progress(0, 10, step=20, steps=4000)
+    noise.mean.fill_(0.3)
+    noise.count.fill_(400)
+    for others, eager in ((9, True), (7, True), (6, False), (1, False)):
+        noise.contradictions.zero_()
+        for k in range(10):
+            noise.contradictions[k, [(k + 1 + j) % 10 for j in range(others)]] = 1000.0
+        assert noise.spread == pytest.approx(others, rel=0.01)
+        assert noise.eager(t) == eager
+    noise.contradictions.zero_()
+    assert (noise.spread, noise.eager(t)) == (9.0, True), "nothing speaks against it yet"
+
+
+def test_the_spread_is_that_of_the_labels_whatever_their_number() -> None:
+    random, found = np.random.default_rng(0), []
+    for number in (200, 20_000):
+        noise = NoiseEstimate(10)
+        a = random.integers(0, 10, number)
+        b = (a + random.choice([1, 2, 5], number)) % 10  # to three classes
+        noise.contradictions.index_put_((torch.tensor(a), torch.tensor(b)), torch.ones(number), accumulate=True)
+        found.append(noise.spread)
+    assert found == pytest.approx([3.0, 3.0], rel=0.15), "chance makes few labels look no more alike than many"
+
+
+def test_contradictions_are_counted_by_predicted_class_and_label() -> None:
+    noise = NoiseEstimate(3)
+    logits, y = torch.zeros(20, 3), torch.zeros(20, dtype=torch.int64)
+    logits[:, 1] = torch.linspace(0, 5, 20)  # all say class 1, the last two most loudly
+    y[-2], y[-1] = 1, 2
+    noise.update(logits, y)
+    assert noise.contradictions.tolist() == [[0, 0, 0], [0, 0, 1], [0, 0, 0]]
+
+
 def test_little_noise_settles_it_too() -> None:
     noise, t = NoiseEstimate(10), Progress(2, 20, step=80, steps=800)
     noise.count.fill_(80)

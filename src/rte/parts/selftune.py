@@ -37,6 +37,8 @@ FAINT = 1 / 3
 0.56, where they do not."""
 SHORT = 15
 """Epochs of a run that has not the time to learn wrong labels by heart, however eagerly it learns."""
+EVEN = 0.75
+"""Wrong labels count as evenly spread if they have at least that part of the other classes, as `spread` reckons."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,14 @@ class NoiseEstimate(nn.Module):
 
     Such predictions are right long before the others are, and a network that has not memorised anything yet is
     contradicted by the wrong labels alone. Where it is seldom right, even when confident, the estimate is too high.
-    `mean`, `count` and `length` are buffers, so that a resumed run goes on with the same estimate.
+    `contradictions` (K, K) counts them by predicted class and given label. All are buffers, so that a resumed run goes
+    on with the same estimate.
     """
 
     mean: Tensor
     count: Tensor
     length: Tensor
+    contradictions: Tensor
 
     def __init__(self, classes: int) -> None:
         super().__init__()
@@ -66,13 +70,16 @@ class NoiseEstimate(nn.Module):
         self.register_buffer("mean", torch.zeros(()))
         self.register_buffer("count", torch.zeros(()))
         self.register_buffer("length", torch.zeros(()))
+        self.register_buffer("contradictions", torch.zeros(classes, classes))
 
     @torch.no_grad()
     def update(self, logits: Tensor, y: Tensor) -> None:
         """See a batch: logits (B, K) of a network in training, given labels y (B,)."""
         confidence, predicted = logits.softmax(1).max(1)
         sure = confidence.topk(max(1, round(SURE * len(y)))).indices
-        wrong = (predicted != y)[sure].float().mean()
+        wrong = (predicted != y)[sure].float()
+        self.contradictions.index_put_((predicted[sure], y[sure]), wrong, accumulate=True)
+        wrong = wrong.mean()
         self.count += 1
         self.mean += (wrong - self.mean) * torch.clamp(1 / self.count, min=1 - MEMORY)
 
@@ -80,6 +87,18 @@ class NoiseEstimate(nn.Module):
     def share(self) -> float:
         """0 to 1; 0 before anything was seen."""
         return float(self.mean)
+
+    @property
+    def spread(self) -> float:
+        """To how many classes the wrong labels of a class seem to go: K - 1 if evenly, 1 if all go to one.
+
+        The inverse of the chance that two contradictions of a class name the same label, averaged over classes by how
+        many they have; K - 1 before anything was seen. Mistakes of the network itself make it seem smaller.
+        """
+        number = self.contradictions.sum(1)
+        pairs = (self.contradictions * (self.contradictions - 1)).sum(1) / (number * (number - 1)).clamp(min=1)
+        alike = float((number * pairs).sum() / number.sum().clamp(min=1))
+        return 1 / alike if alike > 0 else self.classes - 1.0
 
     def look(self, logits: Tensor, y: Tensor, t: Moment) -> float:
         """See a batch if the run is young enough; returns the estimate."""
@@ -92,9 +111,10 @@ class NoiseEstimate(nn.Module):
         return t.fraction >= SETTLED or bool(self.count >= ENOUGH)
 
     def eager(self, t: Moment) -> bool:
-        """Whether the labels may be taken at their word: it is known that they say enough, and the run will end before
-        wrong ones are learnt by heart."""
-        return self.counts(t) and signal(self.share, self.classes) > FAINT and t.epochs <= SHORT
+        """Whether labels may be taken at their likelihood under even noise: it is known that they say enough and that
+        wrong ones are spread evenly, and the run will end before these are learnt by heart."""
+        known = self.counts(t) and signal(self.share, self.classes) > FAINT and t.epochs <= SHORT
+        return known and self.spread >= EVEN * (self.classes - 1)
 
     def q(self, t: Moment, before: float) -> float:
         """The q that suits the noise; `before` there is something to go by, that one."""
