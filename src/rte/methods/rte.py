@@ -51,9 +51,11 @@ class RobustTemporalEnsembling(Method):
         balance: bool = setting(False, "let the targets of JSD and ECR name each class as often as the labels do")
         generations: int = setting(1, "networks in turn, each taught by the one before; 0: as many as auto finds", ge=0)
         task_loss: Literal["gce", "forward"] = setting(
-            "gce", "L_q, or where auto finds little noise the labels' likelihood"
+            "gce", "L_q, or in short runs where auto finds even noise the labels' likelihood"
         )
-        visits: float = setting(1.0, "share of examples in a pass of forward: those that pull most", gt=0.0, le=1.0)
+        visits: float = setting(
+            1.0, "share of examples in a pass, with that likelihood: those that pull", gt=0.0, le=1.0
+        )
         task_view: Literal["weak", "strong"] = setting("weak", "L_q is of x, or of its first strong view, if any")
 
         @model_validator(mode="after")
