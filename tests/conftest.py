@@ -21,9 +21,21 @@ QUICK_METHODS: dict[str, dict[str, Any]] = {
 }
 
 
+os.environ["OMP_NUM_THREADS"] = "1"
+"""Of the programs that tests start: `make test` runs as many tests beside each other as there are cores."""
+
+
+LONGEST = ("test_train_distributed", "test_search_pbt", "test_run", "test_cli", "test_reproduce_runner", "test_readme")
+"""Files that take minutes; they come first, so that none of them is the last to end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
+
+
 @pytest.fixture(autouse=True)
 def _steady_threads() -> None:
-    torch.set_num_threads(2)
+    torch.set_num_threads(1)
 
 
 @pytest.fixture

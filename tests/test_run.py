@@ -120,14 +120,14 @@ def test_resuming_a_finished_run_changes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", ["rte", "dividemix"])
 def test_kill_nine_at_any_moment_costs_nothing_but_time(method: str, tmp_path: Path) -> None:
-    config = quick(method, train={"epochs": 4, "batch": 64, "checkpoint_minutes": 1e-9})
+    config = quick(method, train={"epochs": 3, "batch": 64, "checkpoint_minutes": 1e-9})
     write_json(tmp_path / "config.json", config.tree())
     straight = run.start(config, tmp_path / "straight")
 
     folder = tmp_path / "killed"
     code = (
         "import sys; from pathlib import Path; from rte import run; from rte.config import resolve; import torch;"
-        "torch.set_num_threads(2); folder = Path(sys.argv[1]);"
+        "torch.set_num_threads(1); folder = Path(sys.argv[1]);"
         "run.resume(folder) if folder.exists() else run.start(resolve(sys.argv[2]), folder)"
     )
     rng, kills = np.random.default_rng(0), 0

@@ -39,24 +39,28 @@ torch.set_num_threads(1)
 from rte import run
 from rte.config import resolve
 from rte.train.distributed import World
-folder, config = Path(sys.argv[1]), sys.argv[2]
 world = World.join()
 kept = []
 make = run.make_trainer
 def spy(*a, **k):
     made = make(*a, **k); kept.append(made[0]); return made
 run.make_trainer = spy
-run.resume(folder) if len(sys.argv) > 3 else run.start(resolve(config), folder)
-torch.save(kept[0].method.state_dict(), folder / f"rank{world.rank}.pt")
+for folder in map(Path, sys.argv[2:]):
+    run.resume(folder) if sys.argv[1] == "resume" else run.start(resolve(f"{folder}.json"), folder)
+    torch.save(kept[-1].method.state_dict(), folder / f"rank{world.rank}.pt")
 """
 
 
-def launch(folder: Path, config: RunConfig, *extra: str, ranks: int = 2, before: str = "") -> subprocess.Popen[str]:
-    """torchrun with workers that train in `folder` and leave their final state there; `before` runs first in each."""
-    write_json(folder.parent / "config.json", config.tree())
-    worker = folder.parent / "worker.py"
+def launch(runs: dict[Path, RunConfig], how: str = "start", ranks: int = 2, before: str = "") -> subprocess.Popen[str]:
+    """torchrun with workers that train in these folders in turn and leave their final states there.
+
+    The folders have one parent; `before` runs first in each worker.
+    """
+    worker = next(iter(runs)).parent / "worker.py"
     worker.write_text(before + WORKER)
-    return torchrun(str(worker), str(folder), str(folder.parent / "config.json"), *extra, ranks=ranks)
+    for folder, config in runs.items():
+        write_json(folder.parent / f"{folder.name}.json", config.tree())
+    return torchrun(str(worker), how, *map(str, runs), ranks=ranks)
 
 
 def torchrun(*command: str, ranks: int = 2, restarts: int = 0) -> subprocess.Popen[str]:
@@ -102,30 +106,46 @@ def same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
     return a.keys() == b.keys() and all(torch.equal(a[key], b[key]) for key in a)
 
 
+def ends(folder: Path) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+    """The final states of both ranks."""
+    one, two = (torch.load(folder / f"rank{rank}.pt", weights_only=True) for rank in range(2))
+    return one, two
+
+
 # those left out take the same path as these: one network, or a student and its teacher, and no table
 LIKE_OTHERS = {"gce", "label_guessing", "augmentation_anchoring"}
+PAIRED = {name: quick(name) for name in sorted(set(registry.methods()) - LIKE_OTHERS)}
+PAIRED["rte"] = quick("rte", method={"auto": True})  # whose estimate of the noise is common, too
+PAIRED["visits"] = quick(
+    "rte",
+    method={"auto": True, "jsd_weight": 0.0, "ecr_weight": 0.0, "task_loss": "forward", "visits": 0.5},
+    noise={"name": "none", "ratio": 0.0},
+    train={"epochs": 6, "batch": 64},
+)
+
+
+@pytest.fixture(scope="module")
+def paired(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The runs of `PAIRED` by two ranks, which make all of them, since to start costs more than to train."""
+    parent = tmp_path_factory.mktemp("paired")
+    finish(launch({parent / name: config for name, config in PAIRED.items()}))
+    return parent
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", sorted(set(registry.methods()) - LIKE_OTHERS))
-def test_two_ranks_hold_the_same_weights_and_tables(method: str, tmp_path: Path) -> None:
-    settings = {"method": {"auto": True}} if method == "rte" else {}  # whose estimate of the noise is common, too
-    finish(launch(tmp_path / "run", quick(method, **settings)))
-    one, two = (torch.load(tmp_path / "run" / f"rank{rank}.pt", weights_only=True) for rank in range(2))
+@pytest.mark.parametrize("name", PAIRED)
+def test_two_ranks_hold_the_same_weights_and_tables(name: str, paired: Path) -> None:
+    one, two = ends(paired / name)
     assert same(one, two)
-    saved = checkpoint.load(tmp_path / "run" / "checkpoint.pt")
+    saved = checkpoint.load(paired / name / "checkpoint.pt")
     assert same(saved["method"], one)
-    events = read(tmp_path / "run" / "journal.jsonl", "epoch")
-    assert [event["epoch"] for event in events] == [1, 2]
+    events = read(paired / name / "journal.jsonl", "epoch")
+    assert [event["epoch"] for event in events] == list(range(1, PAIRED[name].train.epochs + 1))
 
 
 @pytest.mark.slow
-def test_two_ranks_draw_the_same_visits_from_pulls_that_both_have_seen(tmp_path: Path) -> None:
-    method = {"auto": True, "jsd_weight": 0.0, "ecr_weight": 0.0, "task_loss": "forward", "visits": 0.5}
-    config = quick("rte", method=method, noise={"name": "none", "ratio": 0.0}, train={"epochs": 6, "batch": 64})
-    finish(launch(tmp_path / "run", config))
-    one, two = (torch.load(tmp_path / "run" / f"rank{rank}.pt", weights_only=True) for rank in range(2))
-    assert same(one, two)
+def test_two_ranks_draw_visits_from_pulls_that_both_have_seen(paired: Path) -> None:
+    one, _ = ends(paired / "visits")
     assert one["visits.drawn"].any()
     assert len(one["visits.pull"].unique()) > len(one["visits.pull"]) / 2
 
@@ -175,21 +195,25 @@ rte.nets.build = lambda *a, **k: Plain()
 """
 
 
+@pytest.fixture(scope="module")
+def unnormed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs without batch norm, by one rank and by two."""
+    parent = tmp_path_factory.mktemp("unnormed")
+    for ranks in (1, 2):
+        runs = {parent / f"{name}-{ranks}": quick(name) for name in ("rte", "elr")}
+        finish(launch(runs, ranks=ranks, before=NO_NORM))
+    return parent
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["rte", "elr"])
-def test_without_batch_norm_two_ranks_are_one_process(method: str, tmp_path: Path) -> None:
-    config = quick(method)
-    losses = {}
-    states = {}
-    for ranks in (1, 2):
-        folder = tmp_path / str(ranks) / "run"
-        folder.parent.mkdir()
-        finish(launch(folder, config, ranks=ranks, before=NO_NORM))
-        losses[ranks] = [event["loss"] for event in read(folder / "journal.jsonl", "step")]
-        states[ranks] = checkpoint.load(folder / "checkpoint.pt")["method"]
-    np.testing.assert_allclose(losses[1], losses[2], rtol=1e-5)
-    for key, value in states[1].items():
-        torch.testing.assert_close(states[2][key], value, rtol=1e-4, atol=1e-5)
+def test_without_batch_norm_two_ranks_are_one_process(method: str, unnormed: Path) -> None:
+    folders = [unnormed / f"{method}-{ranks}" for ranks in (1, 2)]
+    one, two = ([event["loss"] for event in read(folder / "journal.jsonl", "step")] for folder in folders)
+    np.testing.assert_allclose(one, two, rtol=1e-5)
+    alone, both = (checkpoint.load(folder / "checkpoint.pt")["method"] for folder in folders)
+    for key, value in alone.items():
+        torch.testing.assert_close(both[key], value, rtol=1e-4, atol=1e-5)
 
 
 BUDGET = """
@@ -223,12 +247,12 @@ def test_a_budget_gives_all_ranks_the_same_length(tmp_path: Path) -> None:
 def test_a_run_may_go_on_with_another_number_of_processes(before: int, after: int, tmp_path: Path) -> None:
     config = quick("elr", train={"epochs": 3})
     folder = tmp_path / "run"
-    process = launch(folder, config, ranks=before)
+    process = launch({folder: config}, ranks=before)
     wait(lambda: (folder / "checkpoint.pt").exists(), process)
     for pid in (process.pid, *ranks_of(process).values()):
         os.kill(pid, signal.SIGKILL)
     process.communicate()
-    finish(launch(folder, config, "resume", ranks=after))
+    finish(launch({folder: config}, "resume", ranks=after))
     result: dict[str, Any] = json.loads((folder / "result.json").read_text())
     assert result["steps"] == 3 * (1297 // 256)
     steps = [event["step"] for event in read(folder / "journal.jsonl", "step")]

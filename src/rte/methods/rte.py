@@ -53,9 +53,7 @@ class RobustTemporalEnsembling(Method):
         task_loss: Literal["gce", "forward"] = setting(
             "gce", "L_q, or in short runs where auto finds even noise the labels' likelihood"
         )
-        visits: float = setting(
-            1.0, "share of examples in a pass, with that likelihood: those that pull", gt=0.0, le=1.0
-        )
+        visits: float = setting(1.0, "then the share of examples in a pass: those that pull most", gt=0.0, le=1.0)
         task_view: Literal["weak", "strong"] = setting("weak", "L_q is of x, or of its first strong view, if any")
 
         @model_validator(mode="after")
