@@ -21,7 +21,7 @@ from rte.errors import ConfigError
 from rte.methods.base import Progress
 from rte.methods.rte import RobustTemporalEnsembling
 from rte.parts.schedules import constant
-from rte.parts.selftune import NoiseEstimate, signal
+from rte.parts.selftune import SHORT, NoiseEstimate, signal
 from rte.run import Prepared, make_trainer
 from rte.train.distributed import World
 from rte.train.trainer import Trainer
@@ -93,10 +93,12 @@ def suitable(prepared: Prepared, epochs: float, world: World | None = None) -> s
 
     Only where the noise makes a difference is it found out.
     """
-    names = {widest(prepared, epochs, capacity(noise, len(prepared.task.classes))) for noise in (0.0, 1.0)}
+    classes = len(prepared.task.classes)
+    names = {widest(prepared, epochs, capacity(1.0, classes)), widest(prepared, epochs, capacity(0.0, classes), SHORT)}
     if len(names) == 1:
         return names.pop()
-    return widest(prepared, epochs, capacity(piloted(prepared, world), len(prepared.task.classes)))
+    noise = piloted(prepared, world)
+    return widest(prepared, epochs, capacity(noise.share, classes), SHORT if noise.harmless(0) else 0.0)
 
 
 def capacity(wrong: float, classes: int) -> float:
@@ -108,8 +110,8 @@ def capacity(wrong: float, classes: int) -> float:
     return PER_IMAGE * math.sqrt(signal(wrong, classes))
 
 
-def piloted(prepared: Prepared, world: World | None = None) -> float:
-    """The share of wrong labels, as far as the first steps of RTE's task loss with the network that is set tell it."""
+def piloted(prepared: Prepared, world: World | None = None) -> NoiseEstimate:
+    """What the first steps of RTE's task loss with the network that is set tell of the noise."""
     method = RobustTemporalEnsembling.Config(auto=True, q=constant(0.7), jsd_weight=constant(0), ecr_weight=constant(0))
     config = replace(prepared.config, method_name="rte", method=method).with_train(steps=LONG, epochs=LONG, **TRIAL)
     trainer, _ = make_trainer(replace(prepared, config=config), save=lambda name, state: None, world=world)
@@ -119,12 +121,13 @@ def piloted(prepared: Prepared, world: World | None = None) -> float:
         trainer.epoch, trainer.done, trainer.opened = trainer.epoch + 1, 0, False
     noise = trainer.method.noise
     assert isinstance(noise, NoiseEstimate)
-    return noise.share
+    return noise
 
 
-def widest(prepared: Prepared, epochs: float, per_image: float) -> str:
+def widest(prepared: Prepared, epochs: float, per_image: float, short: float = 0.0) -> str:
     """The last of `net.wider` with enough epochs and at most so many parameters for each image; else the one set.
 
+    In a run of up to `short` epochs, too few to learn labels by heart, it may have as many as it will.
     The others are not timed: multiply-adds say well enough how many epochs they would have.
     """
     net, task = prepared.config.net, prepared.task
@@ -136,7 +139,8 @@ def widest(prepared: Prepared, epochs: float, per_image: float) -> str:
     own, _ = size(net.name)
     for name in reversed(net.wider):
         work, parameters = size(name)
-        if epochs * own / work >= net.wider_epochs and parameters <= per_image * len(prepared.train_rows):
+        left, few = epochs * own / work, parameters <= per_image * len(prepared.train_rows)
+        if left >= net.wider_epochs and (few or left <= short):
             return name
     return net.name
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import torch
@@ -100,12 +100,18 @@ def _prepared(config: RunConfig) -> tuple[int, Method, float]:
     """Training examples, the method as far as its plans go, and FLOPs of a forward pass of an image."""
     n, _, side, channels, classes = SHAPES[config.data_name]
     n = min(n, config.train.examples or n)
-    size = (config.views.size or side,) * 2
+    size = (config.views.size or side, config.views.size or side)
     labels = torch.arange(min(n, LABELS)) % classes
     method = registry.method(config.method_name)(config.method, Task(labels, classes, partial(torch.nn.Linear, 1, 1)))
+    return n, method, _forward(config.net.name, channels, classes, size)
+
+
+@cache
+def _forward(name: str, channels: int, classes: int, size: tuple[int, int]) -> float:
+    """FLOPs of a network's forward pass of an image; a grid asks for few networks many times."""
     with torch.device("meta"):
-        net = nets.build(config.net.name, channels=channels, classes=classes, size=size)
-    return n, method, 2.0 * nets.multiply_adds(net, size, channels)
+        net = nets.build(name, channels=channels, classes=classes, size=size)
+    return 2.0 * nets.multiply_adds(net, size, channels)
 
 
 def rate_here(jobs: Sequence[Job], out: Path) -> tuple[float, str]:
