@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any, TypeAlias
 
 from rte import run
-from rte.budget import Meter, most, suitable
+from rte.budget import Meter, metered, most, suitable
 from rte.config import RunConfig
 from rte.errors import CheckpointError, UserError
 from rte.files import read_json
@@ -39,18 +39,15 @@ def trained(folder: Path, config: RunConfig, data_dir: Path | None = None) -> di
     return result
 
 
-def measure(config: RunConfig, data_dir: Path | None) -> tuple[run.Prepared, Meter]:
-    """A run that is only there to be timed."""
-    prepared = run.prepare(config, run.load_dataset(config, data_dir))
-    trainer, _ = run.make_trainer(prepared, save=lambda name, state: None)
-    return prepared, Meter(trainer)
+def prepared(config: RunConfig, data_dir: Path | None) -> run.Prepared:
+    return run.prepare(config, run.load_dataset(config, data_dir))
 
 
 def meters(
     configs: dict[str, RunConfig], data_dir: Path | None, rounds: int = 7
 ) -> Iterator[tuple[str, RunConfig, Meter]]:
     """A meter for each run, by turns, some rounds of them; in each round everything is timed anew."""
-    made = {name: measure(config, data_dir)[1] for name, config in configs.items()}
+    made = {name: metered(prepared(config, data_dir))(config.net.name) for name, config in configs.items()}
     for _ in range(rounds):
         for name, meter in made.items():
             meter.forget()
@@ -59,8 +56,13 @@ def meters(
 
 def networks(config: RunConfig, minutes: list[float], data_dir: Path | None) -> dict[str, str]:
     """The network that --budget takes for each time."""
-    prepared, meter = measure(config, data_dir)
-    return {f"{m:g}": suitable(prepared, most(meter.seconds, 60 * m) / meter.per_epoch) for m in minutes}
+    ready = prepared(config, data_dir)
+    meter = metered(ready)
+
+    def network(seconds: float) -> str:
+        return suitable(ready, lambda name: meter(name).epochs(seconds))
+
+    return {f"{m:g}": network(60 * m) for m in minutes}
 
 
 def step_costs(configs: dict[str, RunConfig], data_dir: Path | None) -> dict[str, float]:

@@ -139,11 +139,30 @@ WIDER = {"name": "compact-8", "wider": ["compact-12", "compact-16"], "wider_epoc
 def test_a_wider_network_is_taken_where_there_is_time_to_train_it(epochs: float, name: str) -> None:
     config = quick("ce", net=WIDER)
     prepared = run.prepare(config, run.load_dataset(config, None))
-    assert widest(prepared, epochs, 100) == name
+    assert widest(prepared, shared(prepared, epochs), 100) == name
     as_it_is = quick("ce", net={**WIDER, "wider": []})
     few = replace(prepared, train_rows=prepared.train_rows[:100])  # of compact-8's 18,674 parameters
-    assert widest(few, epochs, 100) == "compact-8"
-    assert widest(replace(prepared, config=as_it_is), epochs, 100) == "compact-8"
+    assert widest(few, shared(prepared, epochs), 100) == "compact-8"
+    assert widest(replace(prepared, config=as_it_is), shared(prepared, epochs), 100) == "compact-8"
+
+
+def shared(prepared: run.Prepared, epochs: float) -> Callable[[str], float]:
+    """Epochs that each network would have in the time in which compact-8 has so many, by its multiply-adds."""
+    task = prepared.task
+
+    def work(name: str) -> int:
+        net = nets.build(name, channels=task.channels, classes=len(task.classes), size=task.size, dropout=0.0)
+        return nets.multiply_adds(net, task.size, task.channels)
+
+    return lambda name: epochs * work("compact-8") / work(name)
+
+
+def test_networks_are_timed_up_to_the_first_for_which_there_is_no_time() -> None:
+    config = quick("ce", net=WIDER)
+    prepared = run.prepare(config, run.load_dataset(config, None))
+    epochs = Mock(return_value=9)
+    assert suitable(prepared, epochs) == "compact-8"
+    epochs.assert_called_once_with("compact-12")
 
 
 def test_noisy_labels_get_a_narrower_network(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,10 +173,10 @@ def test_noisy_labels_get_a_narrower_network(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(budget, "PER_IMAGE", 1.01 * nets.parameters(large) / len(prepared.train_rows))
     for share, name in ((0.0, "compact-16"), (0.4, "compact-12"), (0.9, "compact-8")):
         monkeypatch.setattr(budget, "piloted", Mock(return_value=estimate(share, even=True)))
-        assert suitable(prepared, 100) == name
+        assert suitable(prepared, shared(prepared, 100)) == name
     never = Mock(side_effect=AssertionError("with time for one network only, the noise makes no difference"))
     monkeypatch.setattr(budget, "piloted", never)
-    assert suitable(prepared, 9) == "compact-8"
+    assert suitable(prepared, shared(prepared, 9)) == "compact-8"
 
 
 @pytest.mark.parametrize(
@@ -179,7 +198,7 @@ def test_a_run_too_short_to_learn_even_noise_by_heart_gets_a_wide_network(
     few = 1.01 * nets.parameters(middle) / len(prepared.train_rows)
     monkeypatch.setattr(budget, "PER_IMAGE", few / math.sqrt(signal(0.4, 10)))
     monkeypatch.setattr(budget, "piloted", Mock(return_value=estimate(share, even)))
-    assert suitable(prepared, epochs) == name
+    assert suitable(prepared, shared(prepared, epochs)) == name
 
 
 def estimate(share: float, even: bool) -> NoiseEstimate:

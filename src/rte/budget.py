@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache, cached_property
 from itertools import islice
 from statistics import mean, median
 from typing import TypeAlias
@@ -66,39 +67,45 @@ def fit_budget(prepared: Prepared, seconds: float, *, started: float | None = No
     """
     started = time.monotonic() if started is None else started
     world = World.join()
-    meter, steps = _measured(prepared, seconds, started, world)
-    config = prepared.config.with_net(suitable(prepared, steps / meter.per_epoch, world))
-    if config.net.name != prepared.config.net.name:
-        meter, steps = _measured(replace(prepared, config=config), seconds, started, world)
+    meter = metered(prepared, world)
+
+    def left() -> float:
+        return SHARE * (seconds - world.mean(time.monotonic() - started))
+
+    name = suitable(prepared, lambda name: meter(name).epochs(left()), world)
+    chosen = meter(name)
+    for _ in range(2):  # first what the length depends on is timed, which takes time itself
+        steps = most(chosen.seconds, left())
     if steps < LEAST:
         raise ConfigError(
-            f"a budget of {seconds:.0f} s is enough for {steps} steps of {meter.step(LEAST):.2g} s after the set-up, "
+            f"a budget of {seconds:.0f} s is enough for {steps} steps of {chosen.step(LEAST):.2g} s after the set-up, "
             "which is no training; give more time, or a smaller network (--net compact-16)."
         )
-    return config.with_train(steps=steps, epochs=math.ceil(steps / meter.per_epoch))
+    return prepared.config.with_net(name).with_train(steps=steps, epochs=math.ceil(steps / chosen.per_epoch))
 
 
-def _measured(prepared: Prepared, seconds: float, started: float, world: World) -> tuple[Meter, int]:
-    """The costs of a run, and how many of its steps fit into the time."""
-    trainer, _ = make_trainer(prepared, save=lambda name, state: None, world=world)
-    meter = Meter(trainer)
-    for _ in range(2):  # first what the length depends on is timed, which takes time itself
-        gone = world.mean(time.monotonic() - started)
-        steps = most(meter.seconds, SHARE * (seconds - gone))
-    return meter, steps
+def metered(prepared: Prepared, world: World | None = None) -> Callable[[str], Meter]:
+    """For each network that is asked for, what the run costs with it."""
+
+    @cache
+    def meter(name: str) -> Meter:
+        other = replace(prepared, config=prepared.config.with_net(name))
+        return Meter(make_trainer(other, save=lambda name, state: None, world=world)[0])
+
+    return meter
 
 
-def suitable(prepared: Prepared, epochs: float, world: World | None = None) -> str:
-    """The network to take where the one that is set would have so many epochs: the widest for that time and the noise.
+def suitable(prepared: Prepared, epochs: Callable[[str], float], world: World | None = None) -> str:
+    """The network to take: the widest for the time, in which each of them would have so many epochs, and the noise.
 
     Only where the noise makes a difference is it found out.
     """
-    classes = len(prepared.task.classes)
+    classes, epochs = len(prepared.task.classes), cache(epochs)
     names = {widest(prepared, epochs, capacity(1.0, classes)), widest(prepared, epochs, capacity(0.0, classes), SHORT)}
     if len(names) == 1:
         return names.pop()
     noise = piloted(prepared, world)
-    return widest(prepared, epochs, capacity(noise.share, classes), SHORT if noise.harmless(0) else 0.0)
+    return widest(prepared, epochs, capacity(noise.share, classes), SHORT if noise.harmless(0) else 0)
 
 
 def capacity(wrong: float, classes: int) -> float:
@@ -124,25 +131,23 @@ def piloted(prepared: Prepared, world: World | None = None) -> NoiseEstimate:
     return noise
 
 
-def widest(prepared: Prepared, epochs: float, per_image: float, short: float = 0.0) -> str:
+def widest(prepared: Prepared, epochs: Callable[[str], float], per_image: float, short: int = 0) -> str:
     """The last of `net.wider` with enough epochs and at most so many parameters for each image; else the one set.
 
-    In a run of up to `short` epochs, too few to learn labels by heart, it may have as many as it will.
-    The others are not timed: multiply-adds say well enough how many epochs they would have.
+    In a run of up to `short` epochs, too few to learn labels by heart, it may have as many as it will. Networks are
+    asked for their epochs from the narrowest on, up to the first for which there is no time.
     """
-    net, task = prepared.config.net, prepared.task
-
-    def size(name: str) -> tuple[int, int]:
+    net, task, found = prepared.config.net, prepared.task, prepared.config.net.name
+    for name in net.wider:
         made = nets.build(name, channels=task.channels, classes=len(task.classes), size=task.size, dropout=0.0)
-        return nets.multiply_adds(made, task.size, task.channels), nets.parameters(made)
-
-    own, _ = size(net.name)
-    for name in reversed(net.wider):
-        work, parameters = size(name)
-        left, few = epochs * own / work, parameters <= per_image * len(prepared.train_rows)
-        if left >= net.wider_epochs and (few or left <= short):
-            return name
-    return net.name
+        few = nets.parameters(made) <= per_image * len(prepared.train_rows)
+        if not few and not short:
+            break
+        if epochs(name) < net.wider_epochs:
+            break
+        if few or epochs(name) <= short:
+            found = name
+    return found
 
 
 def most(cost: Callable[[int], float], seconds: float) -> int:
@@ -167,11 +172,19 @@ class Meter:
         self.trainer, self.per_epoch = trainer, max(1, trainer.n // trainer.cfg.batch)
         self._set_length(self.per_epoch)
         next(trainer.steps())  # compiles what is compiled on first use
-        began = time.perf_counter()
-        if trainer.world.first:
-            trainer.examine(trainer.method)
-        self.evaluation = trainer.world.mean(time.perf_counter() - began) * trainer.world.size
         self._times: dict[Kind, tuple[float, float]] = {}
+
+    @cached_property
+    def evaluation(self) -> float:
+        """Seconds of an evaluation."""
+        world, began = self.trainer.world, time.perf_counter()
+        if world.first:
+            self.trainer.examine(self.trainer.method)
+        return world.mean(time.perf_counter() - began) * world.size
+
+    def epochs(self, seconds: float) -> float:
+        """Of a run that has so much time for its steps."""
+        return most(lambda steps: steps * self.step(steps), seconds) / self.per_epoch
 
     def forget(self) -> None:
         """Time every kind of step anew when it is asked for again."""

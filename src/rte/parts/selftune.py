@@ -35,7 +35,7 @@ LIFE, AFTER = (400, 5_000), (13, 5_000)
 FAINT = 1 / 3
 """What the noise leaves at most of the labels' signal where generations pay: measured at 0.11, where they do, and at
 0.56, where they do not."""
-SHORT = 17
+SHORT = 18
 """Epochs of a run that has not the time to learn wrong labels by heart, however eagerly it learns."""
 EVEN = 0.75
 """Wrong labels count as evenly spread if they have at least that part of the other classes, as `spread` reckons."""
