@@ -22,7 +22,7 @@ from rte.errors import ConfigError
 from rte.methods.base import Progress
 from rte.methods.rte import RobustTemporalEnsembling
 from rte.parts.schedules import constant
-from rte.parts.selftune import SHORT, NoiseEstimate, signal
+from rte.parts.selftune import NoiseEstimate, signal
 from rte.run import Prepared, make_trainer
 from rte.train.distributed import World
 from rte.train.trainer import Trainer
@@ -101,11 +101,10 @@ def suitable(prepared: Prepared, epochs: Callable[[str], float], world: World | 
     Only where the noise makes a difference is it found out.
     """
     classes, epochs = len(prepared.task.classes), cache(epochs)
-    names = {widest(prepared, epochs, capacity(1.0, classes)), widest(prepared, epochs, capacity(0.0, classes), SHORT)}
+    names = {widest(prepared, epochs, capacity(noise, classes)) for noise in (1.0, 0.0)}
     if len(names) == 1:
         return names.pop()
-    noise = piloted(prepared, world)
-    return widest(prepared, epochs, capacity(noise.share, classes), SHORT if noise.harmless(0) else 0)
+    return widest(prepared, epochs, capacity(piloted(prepared, world), classes))
 
 
 def capacity(wrong: float, classes: int) -> float:
@@ -117,8 +116,8 @@ def capacity(wrong: float, classes: int) -> float:
     return PER_IMAGE * math.sqrt(signal(wrong, classes))
 
 
-def piloted(prepared: Prepared, world: World | None = None) -> NoiseEstimate:
-    """What the first steps of RTE's task loss with the network that is set tell of the noise."""
+def piloted(prepared: Prepared, world: World | None = None) -> float:
+    """The share of wrong labels, as far as the first steps of RTE's task loss with the network that is set tell it."""
     method = RobustTemporalEnsembling.Config(auto=True, q=constant(0.7), jsd_weight=constant(0), ecr_weight=constant(0))
     config = replace(prepared.config, method_name="rte", method=method).with_train(steps=LONG, epochs=LONG, **TRIAL)
     trainer, _ = make_trainer(replace(prepared, config=config), save=lambda name, state: None, world=world)
@@ -128,25 +127,20 @@ def piloted(prepared: Prepared, world: World | None = None) -> NoiseEstimate:
         trainer.epoch, trainer.done, trainer.opened = trainer.epoch + 1, 0, False
     noise = trainer.method.noise
     assert isinstance(noise, NoiseEstimate)
-    return noise
+    return noise.share
 
 
-def widest(prepared: Prepared, epochs: Callable[[str], float], per_image: float, short: int = 0) -> str:
+def widest(prepared: Prepared, epochs: Callable[[str], float], per_image: float) -> str:
     """The last of `net.wider` with enough epochs and at most so many parameters for each image; else the one set.
 
-    In a run of up to `short` epochs, too few to learn labels by heart, it may have as many as it will. Networks are
-    asked for their epochs from the narrowest on, up to the first for which there is no time.
+    Networks are asked for their epochs from the narrowest on, up to the first for which there is no time.
     """
     net, task, found = prepared.config.net, prepared.task, prepared.config.net.name
     for name in net.wider:
         made = nets.build(name, channels=task.channels, classes=len(task.classes), size=task.size, dropout=0.0)
-        few = nets.parameters(made) <= per_image * len(prepared.train_rows)
-        if not few and not short:
+        if nets.parameters(made) > per_image * len(prepared.train_rows) or epochs(name) < net.wider_epochs:
             break
-        if epochs(name) < net.wider_epochs:
-            break
-        if few or epochs(name) <= short:
-            found = name
+        found = name
     return found
 
 

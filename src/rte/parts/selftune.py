@@ -35,7 +35,7 @@ LIFE, AFTER = (400, 5_000), (13, 5_000)
 FAINT = 1 / 3
 """What the noise leaves at most of the labels' signal where generations pay: measured at 0.11, where they do, and at
 0.56, where they do not."""
-SHORT = 18
+SHORT = 15
 """Epochs of a run that has not the time to learn wrong labels by heart, however eagerly it learns."""
 EVEN = 0.75
 """Wrong labels count as evenly spread if they have at least that part of the other classes, as `spread` reckons."""
@@ -110,15 +110,11 @@ class NoiseEstimate(nn.Module):
         """Whether there is something to go by."""
         return t.fraction >= SETTLED or bool(self.count >= ENOUGH)
 
-    def harmless(self, epochs: float) -> bool:
-        """Whether labels can do little harm in so many epochs: they say enough, wrong ones are spread evenly, and the
-        run ends before these are learnt by heart."""
-        enough = signal(self.share, self.classes) > FAINT and epochs <= SHORT
-        return enough and self.spread >= EVEN * (self.classes - 1)
-
     def eager(self, t: Moment) -> bool:
-        """Whether labels may be taken at their likelihood under even noise: it is known that they are `harmless`."""
-        return self.counts(t) and self.harmless(t.epochs)
+        """Whether labels may be taken at their likelihood under even noise: it is known that they say enough and that
+        wrong ones are spread evenly, and the run will end before these are learnt by heart."""
+        known = self.counts(t) and signal(self.share, self.classes) > FAINT and t.epochs <= SHORT
+        return known and self.spread >= EVEN * (self.classes - 1)
 
     def q(self, t: Moment, before: float) -> float:
         """The q that suits the noise; `before` there is something to go by, that one."""
