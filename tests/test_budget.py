@@ -155,7 +155,8 @@ def shared(prepared: run.Prepared, epochs: float) -> Callable[[str], float]:
     return lambda name: epochs * work("compact-8") / work(name)
 
 
-def test_networks_are_timed_up_to_the_first_for_which_there_is_no_time() -> None:
+def test_networks_are_timed_up_to_the_first_for_which_there_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "PER_IMAGE", 10_000)
     config = quick("ce", net=WIDER)
     prepared = run.prepare(config, run.load_dataset(config, None))
     epochs = Mock(return_value=9)
