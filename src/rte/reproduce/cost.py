@@ -100,10 +100,10 @@ def _prepared(config: RunConfig) -> tuple[int, Method, float]:
     """Training examples, the method as far as its plans go, and FLOPs of a forward pass of an image."""
     n, _, side, channels, classes = SHAPES[config.data_name]
     n = min(n, config.train.examples or n)
-    size = (config.views.size or side, config.views.size or side)
+    side = config.views.size or side
     labels = torch.arange(min(n, LABELS)) % classes
     method = registry.method(config.method_name)(config.method, Task(labels, classes, partial(torch.nn.Linear, 1, 1)))
-    return n, method, _forward(config.net.name, channels, classes, size)
+    return n, method, _forward(config.net.name, channels, classes, (side, side))
 
 
 @cache
