@@ -25,6 +25,10 @@ os.environ["OMP_NUM_THREADS"] = "1"
 """Of the programs that tests start: `make test` runs as many tests beside each other as there are cores."""
 
 
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
+"""Some virtual machines offer AMX and then call it an illegal instruction, which would end tests of half precision."""
+
+
 LONGEST = ("test_train_distributed", "test_search_pbt", "test_run", "test_cli", "test_reproduce_runner", "test_readme")
 """Files that take minutes; they come first, so that none of them is the last to end."""
 

@@ -33,7 +33,7 @@ from rte.methods.base import Task as MethodTask
 from rte.noise.inject import Manifest, corrupt
 from rte.rng import fold
 from rte.train import checkpoint
-from rte.train.device import choose_device, keep_memory
+from rte.train.device import check_precision, choose_device, keep_memory
 from rte.train.distributed import World
 from rte.train.journal import Journal
 from rte.train.trainer import Observer, Trainer
@@ -156,6 +156,7 @@ def make_trainer(
     """A trainer at the start of the run, with no journal yet, and the examiner of its method."""
     config, task = prepared.config, prepared.task
     device = choose_device(config.train.device)
+    check_precision(device, config.train.precision)
     keep_memory()
     torch.backends.cudnn.benchmark = device.type == "cuda"
     engine = task.engine(config)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import subprocess
 import sys
+from functools import cache
 
 import torch
 
@@ -25,6 +27,25 @@ def choose_device(name: str) -> torch.device:
     if not present.get(device.type, False):
         raise ConfigError(f"train.device = '{name}' is not available on this machine; use auto or cpu.")
     return device
+
+
+HALF = "import torch; layer = torch.nn.Linear(64, 64).bfloat16(); layer(torch.ones(64, 64).bfloat16()).sum().backward()"
+"""A program that computes in bfloat16."""
+
+
+def check_precision(device: torch.device, precision: str) -> None:
+    """Refuse bf16 on a processor that would kill the run: some virtual machines offer AMX, then call it illegal."""
+    if precision == "bf16" and device.type == "cpu" and not _survives(HALF):
+        raise ConfigError(
+            "train.precision = bf16 ends in an illegal instruction on this processor; use fp32, or start with "
+            "ONEDNN_MAX_CPU_ISA=AVX512_CORE_FP16 in the environment."
+        )
+
+
+@cache
+def _survives(program: str) -> bool:
+    """Whether a Python program of that text ends well. It has a process of its own, which may be killed."""
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode == 0
 
 
 def keep_memory() -> None:
