@@ -232,6 +232,16 @@ def test_half_precision_is_widened_also_inside_autocast() -> None:
         assert torch.equal(a, b)
 
 
+@pytest.mark.parametrize("q", [0.0, 0.3, 0.7, 1.0])
+def test_the_pull_of_gce_is_its_gradient_at_the_label(q: float) -> None:
+    (z,) = draw()
+    logits, y = tensor(z, grad=True), torch.tensor(Y)
+    at_label = gradient(losses.gce(logits, y, q), logits).gather(1, y[:, None]).squeeze(1)
+    torch.testing.assert_close(losses.gce_pull(logits.detach(), y, q), -at_label, rtol=1e-9, atol=1e-12)
+    at_limits = losses.gce_pull(tensor(SATURATED, torch.float32), torch.tensor(SATURATED_Y), q)
+    assert ((at_limits >= 0.0) & (at_limits <= 1.0)).all()
+
+
 # the likelihood of labels of which some are wrong
 
 

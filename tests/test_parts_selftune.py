@@ -20,6 +20,7 @@ from rte.parts.selftune import (
     ASSUMED,
     CONTRAST,
     ENOUGH,
+    GENTLE,
     HIGHEST,
     LEAST,
     MEMORY,
@@ -178,18 +179,41 @@ def test_labels_are_taken_at_their_word_in_short_runs_with_moderate_noise(
     assert noise.eager(Progress(0, epochs, step=20, steps=4000)) == eager
 
 
-def test_wrong_labels_that_go_to_few_classes_are_not_taken_at_their_word() -> None:
-    noise, t = NoiseEstimate(10), Progress(0, 10, step=20, steps=4000)
-    noise.mean.fill_(0.3)
-    noise.count.fill_(400)
-    for others, eager in ((9, True), (7, True), (6, False), (1, False)):
-        noise.contradictions.zero_()
-        for k in range(10):
-            noise.contradictions[k, [(k + 1 + j) % 10 for j in range(others)]] = 1000.0
+def spread_over(others: int, wrong: float = 0.3) -> NoiseEstimate:
+    """A settled estimate of labels whose wrong ones go to so many classes each."""
+    noise = NoiseEstimate(10)
+    noise.mean.fill_(wrong)
+    noise.count.fill_(ENOUGH)
+    for k in range(10):
+        noise.contradictions[k, [(k + 1 + j) % 10 for j in range(others)]] = 1000.0
+    return noise
+
+
+def test_wrong_labels_that_go_to_few_classes_are_not_even() -> None:
+    for others, even in ((9, True), (7, True), (6, False), (1, False)):
+        noise = spread_over(others)
         assert noise.spread == pytest.approx(others, rel=0.01)
-        assert noise.eager(t) == eager
+        assert noise.even == even
     noise.contradictions.zero_()
-    assert (noise.spread, noise.eager(t)) == (9.0, True), "nothing speaks against it yet"
+    assert (noise.spread, noise.even) == (9.0, True), "nothing speaks against it yet"
+
+
+@pytest.mark.parametrize(
+    ("others", "epochs", "wrong", "gently", "part"),
+    [
+        (3, SHORT, 0.3, True, GENTLE),
+        (9, SHORT, 0.3, True, 1.0),  # evenly spread: the likelihood takes the place of L_q
+        (3, SHORT + 1, 0.3, True, 1.0),
+        (3, SHORT, 0.7, True, 1.0),
+        (3, SHORT, 0.3, False, 1.0),
+    ],
+)
+def test_q_is_lower_where_labels_are_taken_at_their_word_and_wrong_ones_are_alike(
+    others: int, epochs: int, wrong: float, gently: bool, part: float
+) -> None:
+    t = Progress(0, epochs, step=20, steps=4000)
+    expected = part * matching_q(wrong, 10)
+    assert spread_over(others, wrong).q(t, 0.7, gently=gently) == pytest.approx(expected, rel=1e-6)
 
 
 def test_the_spread_is_that_of_the_labels_whatever_their_number() -> None:

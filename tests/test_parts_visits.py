@@ -17,7 +17,7 @@ from test_train_trainer import same, stopped_and_resumed, trainer
 from rte.config import RunConfig
 from rte.errors import ConfigError
 from rte.methods.base import Progress
-from rte.parts.selftune import SHORT
+from rte.parts.selftune import GENTLE, SHORT, matching_q
 from rte.parts.visits import BEGIN, FLOOR, Visits, chances, systematic
 from rte.train.trainer import Trainer
 
@@ -110,6 +110,18 @@ def test_a_run_goes_over_to_the_likelihood_and_to_visits_by_pull_when_it_knows_t
     assert max(seen.steps.values()) - min(seen.steps.values()) <= 1, "an epoch has as many visits as before"
     late = [terms["noise"] for terms in seen.terms[-3:]]
     assert len(set(late)) == 1, "chosen examples are no sample of the labels: the estimate rests"
+
+
+def test_labels_that_are_wrong_in_few_ways_keep_l_q_with_a_lower_q_and_have_visits_too() -> None:
+    made, seen = trainer(chosen(batch=64)), Seen()
+    made.observer = seen
+    noise = made.method.noise
+    noise.mean.fill_(0.3)  # type: ignore[union-attr, operator]
+    noise.count.fill_(1000)  # type: ignore[union-attr, operator]
+    noise.contradictions += 1e6 * torch.eye(10).roll(1, 1)  # type: ignore[union-attr, operator]
+    made.fit()
+    assert all(terms["q"] == pytest.approx(GENTLE * matching_q(terms["noise"], 10), abs=0.02) for terms in seen.terms)
+    assert made.method.visits.begun  # type: ignore[union-attr]
 
 
 @cache

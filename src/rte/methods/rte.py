@@ -21,9 +21,10 @@ from rte.methods.base import Method, Pass, Predict, Progress, Sweep, Task, Terms
 from rte.parts.balance import Balance
 from rte.parts.ema import EMA
 from rte.parts.generations import Generations
-from rte.parts.losses import ensemble_consistency, forward_corrected, forward_pull, gce, jensen_shannon, sharpen
+from rte.parts.losses import ensemble_consistency, jensen_shannon, sharpen
 from rte.parts.schedules import Moment, Schedule, Sine, constant
 from rte.parts.selftune import NoiseEstimate
+from rte.parts.task import task_loss
 from rte.parts.visits import Visits
 from rte.settings import Settings, setting
 from rte.views.batch import Batch, Plan
@@ -51,7 +52,7 @@ class RobustTemporalEnsembling(Method):
         balance: bool = setting(False, "let the targets of JSD and ECR name each class as often as the labels do")
         generations: int = setting(1, "networks in turn, each taught by the one before; 0: as many as auto finds", ge=0)
         task_loss: Literal["gce", "forward"] = setting(
-            "gce", "L_q, or in short runs where auto finds even noise the labels' likelihood"
+            "gce", "L_q, or in short runs, with auto, the labels' likelihood (even noise) or a lower q"
         )
         visits: float = setting(1.0, "then the share of examples in a pass: those that pull most", gt=0.0, le=1.0)
         task_view: Literal["weak", "strong"] = setting("weak", "L_q is of x, or of its first strong view, if any")
@@ -84,7 +85,8 @@ class RobustTemporalEnsembling(Method):
     def q(self, t: Progress) -> float:
         """q of L_q: as set, or with `auto` the one that suits the noise."""
         m = self.moment(t)
-        return self.cfg.q.at(m) if self.noise is None else self.noise.q(m, self.cfg.q.at(m))
+        q, gently = self.cfg.q.at(m), self.cfg.task_loss == "forward"
+        return q if self.noise is None else self.noise.q(m, q, gently=gently)
 
     def pace(self, t: Progress) -> float:
         return 1.0 if self.noise is None else self.noise.pace(self.moment(t), taught=self.heirs.taught)
@@ -153,18 +155,9 @@ class RobustTemporalEnsembling(Method):
         return {"loss": loss, **terms}
 
     def _task(self, f_x: Tensor, batch: Batch, t: Progress) -> tuple[Tensor, Terms]:
-        """The task loss, and what is journalled of it."""
-        q, noise, visits, y, m = self.q(t), self.noise, self.visits, batch.y, self.moment(t)
-        fair = visits is None or not visits.begun  # examples chosen by their pull are no sample of the labels
-        seen: Terms = {} if noise is None else {"noise": noise.look(f_x, y, m) if fair else noise.share}
-        if self.cfg.task_loss == "forward" and noise is not None and noise.eager(m):
-            if visits is not None:
-                visits.remember(batch.i, forward_pull(f_x.detach(), y, noise.share))
-            task = forward_corrected(f_x, y, noise.share).mean()
-            return task, {"task": task, **seen}
-        # L_q = (1 - f_y(x)^q) / q                                                                (eq. gce)
-        task = gce(f_x, y, q).mean()
-        return task, {"task": task, "q": q, **seen}
+        """L_q = (1 - f_y(x)^q) / q (eq. gce), or what `task_loss` asks for, and what is journalled of it."""
+        noise, visits, eager = self.noise, self.visits, self.cfg.task_loss == "forward"
+        return task_loss(f_x, batch, self.moment(t), q=self.q(t), noise=noise, visits=visits, eager=eager)
 
     def _student(self, batch: Batch) -> tuple[Tensor, Sequence[Tensor], Sequence[Tensor]]:
         """f on what L_q sees, strong views, and ECR's own views; all as one batch, for shared batch-norm statistics."""

@@ -39,6 +39,8 @@ SHORT = 15
 """Epochs of a run that has not the time to learn wrong labels by heart, however eagerly it learns."""
 EVEN = 0.75
 """Wrong labels count as evenly spread if they have at least that part of the other classes, as `spread` reckons."""
+GENTLE = 0.5
+"""By what q is multiplied where labels may be taken at their word, and wrong ones are not evenly spread."""
 
 
 @dataclass(frozen=True)
@@ -110,15 +112,26 @@ class NoiseEstimate(nn.Module):
         """Whether there is something to go by."""
         return t.fraction >= SETTLED or bool(self.count >= ENOUGH)
 
-    def eager(self, t: Moment) -> bool:
-        """Whether labels may be taken at their likelihood under even noise: it is known that they say enough and that
-        wrong ones are spread evenly, and the run will end before these are learnt by heart."""
-        known = self.counts(t) and signal(self.share, self.classes) > FAINT and t.epochs <= SHORT
-        return known and self.spread >= EVEN * (self.classes - 1)
+    @property
+    def even(self) -> bool:
+        """Whether wrong labels seem to be spread evenly over the other classes."""
+        return self.spread >= EVEN * (self.classes - 1)
 
-    def q(self, t: Moment, before: float) -> float:
-        """The q that suits the noise; `before` there is something to go by, that one."""
-        return matching_q(self.share, self.classes) if self.counts(t) else before
+    def eager(self, t: Moment) -> bool:
+        """Whether labels may be taken at their word: it is known that they say enough, and the run will end before
+        wrong ones are learnt by heart."""
+        return self.counts(t) and signal(self.share, self.classes) > FAINT and t.epochs <= SHORT
+
+    def q(self, t: Moment, before: float, *, gently: bool = False) -> float:
+        """The q that suits the noise; `before` there is something to go by, that one.
+
+        `gently`: a lower one in runs in which labels may be taken at their word, but not at their likelihood, since
+        wrong ones are not evenly spread. People err where images are hard, so that doubt falls on these first.
+        """
+        if not self.counts(t):
+            return before
+        q = matching_q(self.share, self.classes)
+        return GENTLE * q if gently and self.eager(t) and not self.even else q
 
     def pace(self, t: Moment, taught: bool = False) -> float:
         """What the noise leaves of the labels' signal, or where a network is `taught` by another, of such targets'."""
