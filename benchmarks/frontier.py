@@ -34,7 +34,14 @@ from rte.reproduce.plan import anchored, key, part
 METHODS = "rte,gce,ce,elr"
 WORST = "labels:CIFAR-10_human.pt:worse_label"
 NOISES = f"symmetric:0.4,symmetric:0.8,{WORST}"
-TITLES = {"symmetric:0.4": "40 % symmetric", "symmetric:0.8": "80 % symmetric", WORST: "CIFAR-10N worst"}
+TITLES = {
+    "symmetric:0.4": "40 % symmetric",
+    "symmetric:0.8": "80 % symmetric",
+    WORST: "CIFAR-10N worst",
+    "none": "clean labels",
+    "symmetric:0.2": "20 % symmetric",
+    "symmetric:0.6": "60 % symmetric",
+}
 TRAINING = 50_000
 PLAIN = str.maketrans(":/", "--")
 Row: TypeAlias = dict[str, Any]
@@ -170,9 +177,17 @@ def combined(args: argparse.Namespace, new: list[Row], old: dict[str, list[Row]]
     return {"rows": rows, "earlier": earlier}
 
 
+def panels(rows: list[Row]) -> list[str]:
+    """The noises that were measured at several times, in order; all of them where there is none."""
+    times: dict[str, set[float]] = {}
+    for row in rows:
+        times.setdefault(row["noise"], set()).add(row["minutes"])
+    return [noise for noise, minutes in times.items() if len(minutes) > 1] or list(times)
+
+
 def draw(rows: list[Row], path: Path) -> None:
     """A panel for each noise, a line for each method."""
-    noises = list(dict.fromkeys(row["noise"] for row in rows))
+    noises = panels(rows)
     ticks = sorted({row["minutes"] for row in rows})
     figure = Figure(figsize=(4.6 * len(noises), 3.6), layout="constrained")
     FigureCanvasAgg(figure)

@@ -65,6 +65,14 @@ def test_all_methods_of_a_budget_have_its_network_and_runs_end_where_the_time_do
     assert first["config"].train.epochs == 10, "3666 steps of 390 in an epoch"
 
 
+def test_the_figure_has_noises_that_have_several_times() -> None:
+    rows = [
+        {"noise": noise, "minutes": m} for noise, m in (("a", 5.0), ("b", 5.0), ("a", 5.0), ("b", 10.0), ("c", 5.0))
+    ]
+    assert frontier.panels(rows) == ["b"]
+    assert frontier.panels(rows[:3]) == ["a", "b"]
+
+
 FIVE = frontier.Known({"symmetric:0.4": {"5": "swift-24"}}, {"swift-24": {"5": {"rte": 3666}}})
 
 
