@@ -22,6 +22,7 @@ from rte.parts.balance import Balance
 from rte.parts.ema import EMA
 from rte.parts.generations import Generations
 from rte.parts.losses import ensemble_consistency, jensen_shannon, sharpen
+from rte.parts.members import assembled, each, take_turns
 from rte.parts.schedules import Moment, Schedule, Sine, constant
 from rte.parts.selftune import NoiseEstimate
 from rte.parts.task import task_loss
@@ -50,6 +51,7 @@ class RobustTemporalEnsembling(Method):
         jsd_pair: Literal["shared", "separate"] = setting("shared", "the first of the N* views, or some more")
         jsd_views: Literal[1, 2] = setting(2, "strong views that JSD compares with the teacher's")
         balance: bool = setting(False, "let the targets of JSD and ECR name each class as often as the labels do")
+        members: int = setting(1, "networks that learn by turns, each from its share of the batches", ge=1)
         generations: int = setting(1, "networks in turn, each taught by the one before; 0: as many as auto finds", ge=0)
         task_loss: Literal["gce", "forward"] = setting(
             "gce", "L_q, or in short runs, with auto, the labels' likelihood (even noise) or a lower q"
@@ -71,16 +73,17 @@ class RobustTemporalEnsembling(Method):
         super().__init__(cfg, task)
         if cfg.ecr_batch is not None and cfg.ecr_batch > len(task.y):
             raise ConfigError(f"method.ecr_batch = {cfg.ecr_batch} exceeds the {len(task.y)} examples; set it lower.")
-        self.student = task.build()
+        build = assembled(task.build, cfg.members)
+        self.student = build()
         self.teacher = EMA(self.student, decay=cfg.decay, warmup=cfg.warmup) if cfg.ema else None
         self.noise = NoiseEstimate(task.classes) if cfg.auto else None
         self.balance = Balance.of_labels(task.y, task.classes) if cfg.balance else None
         self.visits = Visits(len(task.y), cfg.visits) if cfg.visits < 1.0 else None
         self.tables = () if self.visits is None else ("visits.pull",)
-        self.heirs = Generations(task.y, task.classes, task.build, most=cfg.generations, known=not cfg.auto)
+        self.heirs = Generations(task.y, task.classes, build, most=cfg.generations, known=not cfg.auto)
 
     def moment(self, t: Progress) -> Moment:
-        return self.heirs.moment(t)
+        return each(self.heirs.moment(t), self.cfg.members)
 
     def q(self, t: Progress) -> float:
         """q of L_q: as set, or with `auto` the one that suits the noise."""
@@ -114,14 +117,14 @@ class RobustTemporalEnsembling(Method):
         return Plan(strong=max(n, pair) if self.cfg.jsd_pair == "shared" else pair + n)
 
     def price(self, t: Progress) -> float:
-        spared = self.cfg.task_view == "strong"
-        return 1.0 if self.heirs.taught else max(1.0, self.views(t).passes(spared) / self._plan(t).passes(spared))
+        spared, planned = self.cfg.task_view == "strong", self._plan(each(t, self.cfg.members))
+        return 1.0 if self.heirs.taught else max(1.0, self.views(t).passes(spared) / planned.passes(spared))
 
     def epoch_start(self, t: Progress, sweep: Sweep) -> Terms:
-        settled = {} if self.noise is None else self.noise.settle(t, t.step)
+        settled = {} if self.noise is None else self.noise.settle(each(t, self.cfg.members), t.step)
         report: Terms = {**settled, **self.heirs.open(t, sweep, self, settled)}
         if self.visits is not None and self.noise is not None:
-            wanted = self.cfg.task_loss == "forward" and self.noise.eager(t) and not self.views(t).strong
+            wanted = self.cfg.task_loss == "forward" and self.noise.eager(self.moment(t)) and not self.views(t).strong
             self.visits.open(t, wanted=wanted)
         return report
 
@@ -177,6 +180,7 @@ class RobustTemporalEnsembling(Method):
 
     def step(self, batch: Batch, t: Progress, update: Update) -> Terms:
         """With `chunk`, x and every `chunk` strong views go forth and back by themselves, statistics of norms too."""
+        take_turns(self.student, t.step)
         cfg, chunk, strong, b = self.cfg, self.cfg.chunk, batch.plan.strong, len(batch)
         if chunk is None or strong <= chunk:
             return super().step(batch, t, update)
