@@ -16,6 +16,7 @@ import torch
 from conftest import quick
 
 from rte import __version__, run
+from rte.config import digest
 from rte.errors import CheckpointError, ConfigError
 from rte.files import write_json
 from rte.noise.inject import Manifest, rebuild
@@ -109,6 +110,21 @@ def test_resume_refuses_what_does_not_belong_together(tmp_path: Path) -> None:
     manifest = json.loads((folder / "noise.json").read_text())
     write_json(folder / "noise.json", {**manifest, "given_sha256": "0" * 64})
     with pytest.raises(CheckpointError, match="has changed since the run began"):
+        run.resume(folder)
+
+
+def test_a_run_of_an_earlier_version_with_fewer_settings_goes_on(tmp_path: Path) -> None:
+    config, folder = quick("rte", train={"epochs": 1}), tmp_path / "run"
+    run.start(config, folder)
+    tree = config.tree()
+    del tree["method"]["members"]
+    write_json(folder / "config.json", tree)
+    state = checkpoint.load(folder / "checkpoint.pt")
+    checkpoint.save(folder / "checkpoint.pt", {**state, "digest": digest(tree)})
+    assert run.resume(folder)["digest"] == config.digest
+    tree["train"]["epochs"] = 2
+    write_json(folder / "config.json", tree)
+    with pytest.raises(CheckpointError, match="belongs to other settings"):
         run.resume(folder)
 
 

@@ -133,7 +133,7 @@ class RunConfig:
     @property
     def digest(self) -> str:
         """A short name for exactly these settings."""
-        return hashlib.sha256(json.dumps(self.tree(), sort_keys=True).encode()).hexdigest()[:16]
+        return digest(self.tree())
 
     def with_train(self, **changes: Any) -> RunConfig:
         """The same run with other training settings."""
@@ -142,6 +142,11 @@ class RunConfig:
     def with_net(self, name: str) -> RunConfig:
         """The same run with this network, whatever the budget."""
         return replace(self, net=self.net.model_copy(update={"name": name, "wider": ()}))
+
+
+def digest(tree: Mapping[str, Any]) -> str:
+    """A short name for a tree of settings."""
+    return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _named(tree: Mapping[str, Any], section: str) -> tuple[str, Tree]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 import rte
 from rte import nets, registry
-from rte.config import RunConfig
+from rte.config import RunConfig, digest
 from rte.data.statistics import channel_statistics, holdout
 from rte.data.types import Dataset
 from rte.environment import environment
@@ -270,7 +270,9 @@ def _train(
     prepared: Prepared, folder: Path, trainer: Trainer, examiner: Examiner, state: checkpoint.State | None = None
 ) -> dict[str, Any]:
     """Train to the end from the checkpoint `state`, or from the start, and leave the final numbers in the folder."""
-    if state is not None and state["digest"] != prepared.config.digest:
+    # an earlier version, which had fewer settings, knew these by another name: that of the file as it wrote it
+    as_written = "" if state is None else digest(read_json(folder / "config.json"))
+    if state is not None and state["digest"] not in (prepared.config.digest, as_written):
         raise CheckpointError(
             f"{folder / 'checkpoint.pt'} belongs to other settings than config.json; "
             "undo the change to config.json, or start a new run."
