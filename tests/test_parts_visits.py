@@ -52,6 +52,15 @@ def test_draws_keep_to_the_chances_and_take_nobody_twice() -> None:
     np.testing.assert_allclose([seen[i] / 4000 for i in range(40)], wanted.numpy(), atol=0.03)  # 4 standard errors
 
 
+@pytest.mark.parametrize("each", [0.5, 0.5 - 1e-9, 0.5 + 1e-9])
+def test_the_last_draw_finds_somebody_wherever_it_falls(each: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The chances add up to an integer but for rounding, so that the last mark may lie beyond their sum."""
+    monkeypatch.setattr(torch, "rand", lambda *size, **kind: torch.ones(*size, **kind) - 1e-12)
+    found = systematic(torch.full((50_000,), each, dtype=torch.float64))
+    assert len(found.unique()) == len(found) == 25_000
+    assert (found.min() >= 0) & (found.max() < 50_000)
+
+
 def test_before_its_time_or_unwanted_everybody_is_seen_once() -> None:
     visits = Visits(8, 0.5)
     for fraction, wanted in ((BEGIN - 0.01, True), (0.9, False)):

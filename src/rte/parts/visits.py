@@ -71,6 +71,7 @@ def systematic(probabilities: Tensor) -> Tensor:
     """Indices of examples, each drawn once at most and with its probability; as many as the probabilities add up to."""
     order = torch.randperm(len(probabilities)).to(probabilities.device)
     edges = probabilities[order].cumsum(0)
-    marks = torch.arange(round(float(edges[-1])), device=edges.device) + float(torch.rand((), dtype=edges.dtype))
+    first = float(torch.rand((), dtype=edges.dtype))
+    marks = torch.arange(round(float(edges[-1])), dtype=edges.dtype, device=edges.device) + first
     drawn = torch.searchsorted(edges, marks.clamp(max=float(edges[-1])))
     return order[drawn[drawn.diff(prepend=drawn.new_tensor([-1])) > 0]]
