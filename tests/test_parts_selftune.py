@@ -18,6 +18,7 @@ from rte.config import RunConfig
 from rte.methods.base import Progress
 from rte.parts.selftune import (
     ASSUMED,
+    BRIEF,
     CONTRAST,
     ENOUGH,
     GENTLE,
@@ -196,6 +197,15 @@ def test_wrong_labels_that_go_to_few_classes_are_not_even() -> None:
         assert noise.even == even
     noise.contradictions.zero_()
     assert (noise.spread, noise.even) == (9.0, True), "nothing speaks against it yet"
+
+
+@pytest.mark.parametrize(
+    ("others", "epochs", "picky"), [(9, SHORT, True), (9, SHORT + 1, False), (3, BRIEF, True), (3, BRIEF + 1, False)]
+)
+def test_examples_are_chosen_by_their_pull_for_a_shorter_time_where_wrong_labels_are_alike(
+    others: int, epochs: int, picky: bool
+) -> None:
+    assert spread_over(others).picky(Progress(0, epochs, step=20, steps=4000)) == picky
 
 
 @pytest.mark.parametrize(
