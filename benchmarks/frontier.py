@@ -136,7 +136,7 @@ def head(row: Row) -> tuple[Any, ...]:
     return tuple(row.get(name) for name in HEAD)
 
 
-def seeds(row: Row, old: Sequence[Row]) -> dict[int, tuple[float, float]]:
+def seeds(row: Row, old: Sequence[Row]) -> dict[int, tuple[float, float | None]]:
     """By seed: test accuracy and wrong labels memorised, of runs with the settings of `row` that `old` rows know of."""
     same = [one for one in old if head(one) == head(row)]
     outcomes = (zip(one["seeds"], one["last"], one["memorised"], strict=True) for one in same)
@@ -149,14 +149,15 @@ def summary(found: list[Row], old: Sequence[Row] = ()) -> list[Row]:
     for one in found:
         if (done := one["folder"] / "result.json").exists():
             result = read_json(done)
-            pair = result["test"]["last"], result["memorisation"]["memorised"]
-            rows[head(one)][1][one["seed"]] = round(100 * pair[0], 2), round(100 * pair[1], 2)
+            last, share = result["test"]["last"], result["memorisation"]["memorised"]  # no share of no wrong label
+            rows[head(one)][1][one["seed"]] = round(100 * last, 2), None if share is None else round(100 * share, 2)
     made = []
     for row, outcomes in rows.values():
         if outcomes:
-            last, memorised = zip(*(outcomes[seed] for seed in sorted(outcomes)), strict=True)
-            row |= {"seeds": sorted(outcomes), "last": [*last], "memorised": [*memorised], "mean": round(mean(last), 2)}
-            made.append({**row, "spread": round(stdev(last), 2) if len(last) > 1 else None})
+            scores, memorised = zip(*(outcomes[seed] for seed in sorted(outcomes)), strict=True)
+            row |= {"seeds": sorted(outcomes), "last": [*scores], "memorised": [*memorised]}
+            spread = round(stdev(scores), 2) if len(scores) > 1 else None
+            made.append({**row, "mean": round(mean(scores), 2), "spread": spread})
     return made
 
 

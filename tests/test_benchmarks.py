@@ -76,9 +76,16 @@ def test_the_figure_has_noises_that_have_several_times() -> None:
 FIVE = frontier.Known({"symmetric:0.4": {"5": "swift-24"}}, {"swift-24": {"5": {"rte": 3666}}})
 
 
-def finish(folder: Path, last: float) -> None:
+def finish(folder: Path, last: float, memorised: float | None = 0.25) -> None:
     folder.mkdir()
-    write_json(folder / "result.json", {"test": {"last": last}, "memorisation": {"memorised": 0.25}})
+    write_json(folder / "result.json", {"test": {"last": last}, "memorisation": {"memorised": memorised}})
+
+
+def test_of_clean_labels_none_is_memorised(tmp_path: Path) -> None:
+    found = frontier.contests(arguments(tmp_path, methods=["rte"], budgets=[5.0]), FIVE)
+    finish(found[0]["folder"], 0.8875, None)
+    (row,) = frontier.summary(found)
+    assert (row["last"], row["memorised"]) == ([88.75], [None])
 
 
 def test_results_are_added_to_over_several_sessions(tmp_path: Path) -> None:
