@@ -39,17 +39,14 @@ def test_in_short_runs_it_is_the_likelihood_where_noise_is_even(t: Progress, eag
     batch, logits = batch_and_logits()
     noise, visits = spread_over(others), Visits(20, 0.5)
     loss, terms = task_loss(logits, batch, t, q=Q, noise=noise, visits=visits, eager=eager)
-    taken = eager and t is EARLY
-    likely = taken and others == 9
+    likely = eager and t is EARLY and others == 9
     formula = losses.forward_corrected(logits, batch.y, noise.share) if likely else losses.gce(logits, batch.y, Q)
     assert loss == formula.mean()
     assert ("q" in terms) != likely
     assert terms["noise"] == noise.share
     pull = torch.ones(20)  # of those who were not seen
-    if taken:
-        pull[batch.i] = (
-            losses.forward_pull(logits, batch.y, noise.share) if likely else losses.gce_pull(logits, batch.y, Q)
-        )
+    if likely:
+        pull[batch.i] = losses.forward_pull(logits, batch.y, noise.share)
     assert torch.equal(visits.pull, pull)
 
 

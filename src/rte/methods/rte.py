@@ -124,7 +124,7 @@ class RobustTemporalEnsembling(Method):
         settled = {} if self.noise is None else self.noise.settle(each(t, self.cfg.members), t.step)
         report: Terms = {**settled, **self.heirs.open(t, sweep, self, settled)}
         if self.visits is not None and self.noise is not None:
-            wanted = self.cfg.task_loss == "forward" and self.noise.picky(self.moment(t)) and not self.views(t).strong
+            wanted = self.cfg.task_loss == "forward" and self.noise.likely(self.moment(t)) and not self.views(t).strong
             self.visits.open(t, wanted=wanted)
         return report
 

@@ -44,12 +44,6 @@ def gce(logits: Tensor, y: Tensor, q: float | Tensor) -> Tensor:
     return -torch.expm1(-q * nll) / q
 
 
-def gce_pull(logits: Tensor, y: Tensor, q: float) -> Tensor:
-    """How strongly `gce` pulls at the given label's logit, p_y^q (1 - p_y). Returns (B,)."""
-    nll = cross_entropy(logits, y)
-    return -torch.exp(-q * nll) * torch.expm1(-nll)
-
-
 def forward_corrected(logits: Tensor, y: Tensor, wrong: float) -> Tensor:
     """-log of the given label's probability where a share `wrong` of the labels is wrong, spread evenly. Returns (B,).
 

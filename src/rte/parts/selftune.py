@@ -39,9 +39,6 @@ SHORT = 15
 """Epochs of a run that has not the time to learn wrong labels by heart, however eagerly it learns."""
 EVEN = 0.75
 """Wrong labels count as evenly spread if they have at least that part of the other classes, as `spread` reckons."""
-BRIEF = 11
-"""Epochs of a run that may choose examples by the pull of labels where wrong ones are not evenly spread: it paid in
-9, and did harm in 14."""
 GENTLE = 0.5
 """By what q is multiplied where labels may be taken at their word, and wrong ones are not evenly spread."""
 
@@ -125,10 +122,10 @@ class NoiseEstimate(nn.Module):
         wrong ones are learnt by heart."""
         return self.counts(t) and signal(self.share, self.classes) > FAINT and t.epochs <= SHORT
 
-    def picky(self, t: Moment) -> bool:
-        """Whether examples may be chosen by how much their labels pull: these are taken at their word, and the run ends
-        before wrong ones that are alike begin to pull."""
-        return self.eager(t) and (self.even or t.epochs <= BRIEF)
+    def likely(self, t: Moment) -> bool:
+        """Whether labels may be taken at their likelihood under even noise, and examples chosen by how much they pull:
+        taken at their word, with wrong ones that are not alike, which would soon begin to pull themselves."""
+        return self.eager(t) and self.even
 
     def q(self, t: Moment, before: float, *, gently: bool = False) -> float:
         """The q that suits the noise; `before` there is something to go by, that one.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from rte.parts.losses import forward_corrected, forward_pull, gce, gce_pull
+from rte.parts.losses import forward_corrected, forward_pull, gce
 from rte.parts.schedules import Moment
 from rte.parts.selftune import NoiseEstimate
 from rte.parts.visits import Visits
@@ -31,13 +31,10 @@ def task_loss(
     if noise is not None:
         fair = visits is None or not visits.begun  # examples chosen by their pull are no sample of the labels
         seen["noise"] = noise.look(logits, y, t) if fair else noise.share
-    eager = eager and noise is not None and noise.eager(t)
-    wrong = noise.share if eager and noise is not None and noise.even else None
-    if eager and visits is not None:
-        f = logits.detach()
-        visits.remember(batch.i, gce_pull(f, y, q) if wrong is None else forward_pull(f, y, wrong))
-    if wrong is not None:
-        task = forward_corrected(logits, y, wrong).mean()
+    if eager and noise is not None and noise.likely(t):
+        if visits is not None:
+            visits.remember(batch.i, forward_pull(logits.detach(), y, noise.share))
+        task = forward_corrected(logits, y, noise.share).mean()
         return task, {"task": task, **seen}
     task = gce(logits, y, q).mean()
     return task, {"task": task, "q": q, **seen}
