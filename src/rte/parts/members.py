@@ -16,8 +16,8 @@ class Members(nn.Module):
     """Networks of one kind, each with a start of its own: x (B, C, H, W) -> logits (B, K).
 
     In training mode the one whose `turn` it is answers, so that a step costs what one of a single network does, and
-    each sees every so many-th batch. In evaluation mode the answer is the logarithm of their mean probabilities. Two
-    networks know other labels by heart than each other, and have only half the time to do so.
+    each sees every so many-th batch. In evaluation mode the answer is the logarithm of their mean probabilities. Each
+    of two networks has half the time to learn labels by heart.
     """
 
     def __init__(self, build: Callable[[], nn.Module], number: int) -> None:

@@ -44,8 +44,8 @@ def check_precision(device: torch.device, precision: str) -> None:
 
 @cache
 def _survives(program: str) -> bool:
-    """Whether a Python program of that text ends well. It has a process of its own, which may be killed."""
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode == 0
+    """Whether no signal kills a Python program of that text, which has a process of its own."""
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode >= 0
 
 
 def keep_memory() -> None:
