@@ -14,9 +14,16 @@ from torch import nn
 from rte.config import RunConfig
 from rte.errors import ConfigError
 from rte.methods.base import Progress
+from rte.parts import selftune
 from rte.parts.members import Members, assembled, each, take_turns
 from rte.parts.selftune import SHORT
 from rte.train.trainer import Trainer
+
+
+@pytest.fixture(autouse=True)
+def _as_if_images_were_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lest so few as tests have keep examples from being chosen by their pull."""
+    monkeypatch.setattr(selftune, "MANY", 1)
 
 
 def three() -> Members:

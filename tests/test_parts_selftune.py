@@ -204,7 +204,26 @@ def test_wrong_labels_that_go_to_few_classes_are_not_even() -> None:
 def test_examples_are_chosen_by_their_pull_only_where_wrong_labels_are_not_alike(
     others: int, epochs: int, likely: bool
 ) -> None:
-    assert spread_over(others).likely(Progress(0, epochs, step=20, steps=4000)) == likely
+    noise, t = spread_over(others), Progress(0, epochs, step=20, steps=4000)
+    assert noise.likely(t) == noise.choosy(t) == likely
+
+
+@pytest.mark.parametrize(
+    ("images", "epochs", "choosy"),
+    [
+        (10_000, 6, True),
+        (10_000, 9, False),
+        (40_000, 13, True),
+        (40_000, 14, False),
+        (1_000_000, SHORT, True),
+        (1_000_000, SHORT + 1, False),
+    ],
+)
+def test_few_images_are_not_chosen_by_their_pull_for_long(images: int, epochs: int, choosy: bool) -> None:
+    noise, t = spread_over(9), Progress(0, epochs, step=20, steps=4000)
+    noise.images = images
+    assert noise.choosy(t) == choosy
+    assert noise.likely(t) == (epochs <= SHORT), "the likelihood does not go by that"
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,16 @@ from test_train_trainer import same, stopped_and_resumed, trainer
 from rte.config import RunConfig
 from rte.errors import ConfigError
 from rte.methods.base import Progress
+from rte.parts import selftune
 from rte.parts.selftune import GENTLE, SHORT, matching_q
 from rte.parts.visits import BEGIN, FLOOR, Visits, chances, systematic
 from rte.train.trainer import Trainer
+
+
+@pytest.fixture(autouse=True)
+def _as_if_images_were_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lest so few as tests have keep examples from being chosen by their pull."""
+    monkeypatch.setattr(selftune, "MANY", 1)
 
 
 @given(

@@ -10,7 +10,7 @@ import pytest
 
 from rte.errors import ConfigError
 from rte.files import write_json
-from rte.report.measured import GPUS, Search, frontier, measured, pbt_digits, refresh, search_cost, step
+from rte.report.measured import GPUS, Search, frontier, measured, parts, pbt_digits, refresh, search_cost, step
 
 ROOT = Path(__file__).parents[1]
 
@@ -114,3 +114,22 @@ def test_a_frontier_has_a_table_for_each_noise_and_marks_the_best() -> None:
 def test_the_floor_of_a_step() -> None:
     row = {"net": "compact", "views": 2, "batch": 128, "ratio": 1.0789, "quartiles": [1.05, 1.11], "step_seconds": 0.6}
     assert "| compact | 2 | 128 | 1.08 | 1.05 to 1.11 | 0.60 |" in step({"rows": [row]})
+
+
+def test_parts_are_held_against_the_whole_seed_by_seed() -> None:
+    def row(name: str, seeds: list[int], held_out: list[float], test: list[float]) -> dict[str, Any]:
+        what = {"noise": "40 % symmetric", "name": name, "steps": 2933}
+        return {**what, "seeds": seeds, "held_out": held_out, "test": test}
+
+    rows = [
+        row("the preset", [0, 1, 2], [50.0, 52.0, 54.0], [80.0, 81.0, 82.0]),
+        row("SGD", [0, 1, 2], [47.0, 50.0, 53.0], [79.0, 80.0, 81.0]),
+        row("one look", [2], [53.0], [81.5]),
+        row("another", [3], [53.0], [81.5]),
+    ]
+    text = parts({"network": "swift-24", "rows": rows})
+    assert text.startswith("| 40 % symmetric, `swift-24` | steps | seeds | noisy held-out % | difference | test % |")
+    assert "| the preset | 2,933 | 3 | 52.0 |  | 81.0 |  |" in text
+    assert "| SGD | 2,933 | 3 | 50.0 | -2.00 ± 0.58 | 80.0 | -1.00 ± 0.00 |" in text  # -3, -2, -1: 1 / sqrt(3)
+    assert "| one look | 2,933 | 1 | 53.0 | -1.00 | 81.5 | -0.50 |" in text, "of the seed they share"
+    assert "| another | 2,933 | 1 | 53.0 |  | 81.5 |  |" in text

@@ -127,8 +127,8 @@ PAIRED["visits"] = quick(
 @pytest.fixture(scope="module")
 def paired(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The runs of `PAIRED` by two ranks, which make all of them, since to start costs more than to train."""
-    parent = tmp_path_factory.mktemp("paired")
-    finish(launch({parent / name: config for name, config in PAIRED.items()}))
+    parent, many = tmp_path_factory.mktemp("paired"), "import rte.parts.selftune; rte.parts.selftune.MANY = 1"
+    finish(launch({parent / name: config for name, config in PAIRED.items()}, before=many))  # as if images were many
     return parent
 
 

@@ -76,7 +76,7 @@ class RobustTemporalEnsembling(Method):
         build = assembled(task.build, cfg.members)
         self.student = build()
         self.teacher = EMA(self.student, decay=cfg.decay, warmup=cfg.warmup) if cfg.ema else None
-        self.noise = NoiseEstimate(task.classes) if cfg.auto else None
+        self.noise = NoiseEstimate(task.classes, len(task.y)) if cfg.auto else None
         self.balance = Balance.of_labels(task.y, task.classes) if cfg.balance else None
         self.visits = Visits(len(task.y), cfg.visits) if cfg.visits < 1.0 else None
         self.tables = () if self.visits is None else ("visits.pull",)
@@ -124,7 +124,7 @@ class RobustTemporalEnsembling(Method):
         settled = {} if self.noise is None else self.noise.settle(each(t, self.cfg.members), t.step)
         report: Terms = {**settled, **self.heirs.open(t, sweep, self, settled)}
         if self.visits is not None and self.noise is not None:
-            wanted = self.cfg.task_loss == "forward" and self.noise.likely(self.moment(t)) and not self.views(t).strong
+            wanted = self.cfg.task_loss == "forward" and self.noise.choosy(self.moment(t)) and not self.views(t).strong
             self.visits.open(t, wanted=wanted)
         return report
 

@@ -37,6 +37,8 @@ FAINT = 1 / 3
 0.56, where they do not."""
 SHORT = 15
 """Epochs of a run that has not the time to learn wrong labels by heart, however eagerly it learns."""
+MANY = 50_000
+"""Images with which examples may be chosen by their pull for that long; of fewer, for fewer epochs; see `patience`."""
 EVEN = 0.75
 """Wrong labels count as evenly spread if they have at least that part of the other classes, as `spread` reckons."""
 GENTLE = 0.5
@@ -66,9 +68,9 @@ class NoiseEstimate(nn.Module):
     length: Tensor
     contradictions: Tensor
 
-    def __init__(self, classes: int) -> None:
+    def __init__(self, classes: int, images: int = MANY) -> None:
         super().__init__()
-        self.classes = classes
+        self.classes, self.images = classes, images
         self.register_buffer("mean", torch.zeros(()))
         self.register_buffer("count", torch.zeros(()))
         self.register_buffer("length", torch.zeros(()))
@@ -123,9 +125,14 @@ class NoiseEstimate(nn.Module):
         return self.counts(t) and signal(self.share, self.classes) > FAINT and t.epochs <= SHORT
 
     def likely(self, t: Moment) -> bool:
-        """Whether labels may be taken at their likelihood under even noise, and examples chosen by how much they pull:
-        taken at their word, with wrong ones that are not alike, which would soon begin to pull themselves."""
+        """Whether labels may be taken at their likelihood under even noise: at their word, with wrong ones that are not
+        alike."""
         return self.eager(t) and self.even
+
+    def choosy(self, t: Moment) -> bool:
+        """Whether examples may then be chosen by how much their labels pull, which wrong ones soon begin to do where
+        they are alike, or where images are few."""
+        return self.likely(t) and t.epochs <= patience(self.images)
 
     def q(self, t: Moment, before: float, *, gently: bool = False) -> float:
         """The q that suits the noise; `before` there is something to go by, that one.
@@ -190,6 +197,15 @@ def signal(wrong: float, classes: int) -> float:
     high by that much. Never below `LEAST`.
     """
     return max(LEAST, 1.0 - wrong * classes / (classes - 1))
+
+
+def patience(images: int) -> float:
+    """For how many epochs examples may be chosen by their pull where there are so many of them.
+
+    Measured are 10,000, where it costs in 14 epochs and brings nothing in 9, and 40,000, where it pays in 9; the root
+    lies between these (docs/laptop.md). Never more than `SHORT`.
+    """
+    return SHORT * math.sqrt(min(1.0, images / MANY))
 
 
 def felt_length(wrong: float, classes: int) -> float:

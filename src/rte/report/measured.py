@@ -6,12 +6,13 @@ between, from `results/NAME.json` beside the folder `docs`.
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from statistics import mean
+from statistics import mean, stdev
 from typing import Any
 
 from rte import nets
@@ -123,11 +124,44 @@ def _entry(row: Tree | None, best: float | None) -> str:
     return text if row["spread"] is None else f"{text} ± {row['spread']:.1f}"
 
 
+def parts(found: Tree) -> str:
+    """By noise, what is lost without each part; differences by seed, with their standard error over seeds."""
+    blocks = []
+    for noise in dict.fromkeys(row["noise"] for row in found["rows"]):
+        whole, *others = (row for row in found["rows"] if row["noise"] == noise)
+        head = (
+            f"{noise}, `{found['network']}`",
+            "steps",
+            "seeds",
+            "noisy held-out %",
+            "difference",
+            "test %",
+            "difference",
+        )
+        rows = [
+            (row["name"], f"{row['steps']:,}", f"{len(row['seeds'])}", *_beside(row, whole, "held_out", "test"))
+            for row in (whole, *others)
+        ]
+        blocks.append(table(head, rows))
+    return "\n".join(blocks)
+
+
+def _beside(row: Tree, whole: Tree, *what: str) -> Iterator[str]:
+    """For each kind of accuracy its mean, and what it differs from the whole's by, over the seeds that both have."""
+    for kind in what:
+        before = dict(zip(whole["seeds"], whole[kind], strict=True))
+        change = [value - before[seed] for seed, value in zip(row["seeds"], row[kind], strict=True) if seed in before]
+        yield f"{mean(row[kind]):.1f}"
+        error = f" ± {stdev(change) / math.sqrt(len(change)):.2f}" if len(change) > 1 else ""
+        yield "" if row is whole or not change else f"{mean(change):+.2f}{error}"
+
+
 MEASURED: Mapping[str, Callable[[Tree], str]] = {
     "scaling": scaling,
     "pbt-digits": pbt_digits,
     "step": step,
     "frontier": frontier,
+    "parts": parts,
 }
 
 
