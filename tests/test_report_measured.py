@@ -111,6 +111,26 @@ def test_a_frontier_has_a_table_for_each_noise_and_marks_the_best() -> None:
     assert before.count("| rte | 77.0 |") == 1
 
 
+def test_a_frontier_shows_noises_of_one_time_beside_each_other() -> None:
+    def row(noise: str, method: str, minutes: float, mean: float) -> dict[str, Any]:
+        return {"noise": noise, "method": method, "minutes": minutes, "net": "a", "mean": mean, "spread": None}
+
+    long = [row("40 % symmetric", "rte", 5.0, 80.0), row("40 % symmetric", "rte", 10.0, 84.0)]
+    short = [("CIFAR-10N worst", "gce", 7.0), ("60 % symmetric", "rte", 70.0), ("clean labels", "rte", 90.0)]
+    short += [("clean labels", "gce", 91.0), ("5 % symmetric", "rte", 85.0)]
+    text = frontier({"rows": [*long, *(row(noise, method, 5.0, mean) for noise, method, mean in short)]})
+    several, across = text.split("\n\n")
+    assert several.splitlines()[-1] == "| rte | 80.0 | 84.0 |", "one table by minutes, of the noise that has several"
+    order = ["clean labels", "5 % symmetric", "40 % symmetric", "60 % symmetric", "CIFAR-10N worst"]
+    assert across.splitlines()[0] == f"| 5 minutes, test accuracy % | {' | '.join(order)} |"
+    assert across.splitlines()[2:] == [
+        "| rte | 90.0 | 85.0 | 80.0 | 70.0 | – |",
+        "| gce | **91.0** | – | – | – | 7.0 |",
+    ]
+    assert "5 minutes, test" not in frontier({"rows": long}), "where there is nothing to add"
+    assert frontier({"rows": []}) == ""
+
+
 def test_the_floor_of_a_step() -> None:
     row = {"net": "compact", "views": 2, "batch": 128, "ratio": 1.0789, "quartiles": [1.05, 1.11], "step_seconds": 0.6}
     assert "| compact | 2 | 128 | 1.08 | 1.05 to 1.11 | 0.60 |" in step({"rows": [row]})

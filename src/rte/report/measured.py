@@ -95,26 +95,46 @@ def step(found: Tree) -> str:
 
 def frontier(found: Tree) -> str:
     """Test accuracy of every method after the same time, and what earlier settings of the preset had reached."""
-    now, earlier = _contest(found["rows"]), found.get("earlier", [])
-    return now if not earlier else f"{now}\nBefore, with earlier settings of the preset:\n\n{_contest(earlier)}"
+    rows, earlier = found["rows"], found.get("earlier", [])
+    shortest = min((row["minutes"] for row in rows), default=0.0)
+    long = {row["noise"] for row in rows if row["minutes"] > shortest}
+    blocks = [_contest([row for row in rows if row["noise"] in long or not long])]
+    if long and any(row["noise"] not in long for row in rows):
+        blocks.append(_across([row for row in rows if row["minutes"] == shortest]))
+    if earlier:
+        blocks.append(f"Before, with earlier settings of the preset:\n\n{_contest(earlier)}")
+    return "\n".join(blocks)
+
+
+def _across(found: Sequence[Tree]) -> str:
+    """A table of methods and noises at one time: little noise first, and what is no share of labels last."""
+
+    def much(noise: str) -> float:
+        return 0.0 if noise.startswith("clean") else float(noise.split()[0]) if noise[0].isdigit() else math.inf
+
+    noises = sorted(dict.fromkeys(row["noise"] for row in found), key=much)
+    return table((f"{found[0]['minutes']:g} minutes, test accuracy %", *noises), _rows(found, "noise", noises))
 
 
 def _contest(found: Sequence[Tree]) -> str:
-    """By noise, a table of methods and minutes; the best as shown are marked where there are several methods."""
-    parts = []
+    """By noise, a table of methods and minutes."""
+    blocks = []
     for noise in dict.fromkeys(row["noise"] for row in found):
         own = [row for row in found if row["noise"] == noise]
         nets = {row["minutes"]: row["net"] for row in own}
         minutes = sorted(nets)
-        cells = {(row["method"], row["minutes"]): row for row in own}
-        means = {m: [round(row["mean"], 1) for row in own if row["minutes"] == m] for m in minutes}
-        best = {m: max(values) if len(values) > 1 else None for m, values in means.items()}
-        rows = [
-            (method, *(_entry(cells.get((method, m)), best[m]) for m in minutes))
-            for method in dict.fromkeys(row["method"] for row in own)
-        ]
-        parts.append(table((f"{noise}, test accuracy %", *(f"{m:g} minutes, {nets[m]}" for m in minutes)), rows))
-    return "\n".join(parts)
+        head = (f"{noise}, test accuracy %", *(f"{m:g} minutes, {nets[m]}" for m in minutes))
+        blocks.append(table(head, _rows(own, "minutes", minutes)))
+    return "\n".join(blocks)
+
+
+def _rows(found: Sequence[Tree], key: str, columns: Sequence[Any]) -> list[tuple[str, ...]]:
+    """A line for each method; in a column the best as shown are marked where there are several methods."""
+    cells = {(row["method"], row[key]): row for row in found}
+    means = {column: [round(row["mean"], 1) for row in found if row[key] == column] for column in columns}
+    best = {column: max(values) if len(values) > 1 else None for column, values in means.items()}
+    methods = dict.fromkeys(row["method"] for row in found)
+    return [(m, *(_entry(cells.get((m, column)), best[column]) for column in columns)) for m in methods]
 
 
 def _entry(row: Tree | None, best: float | None) -> str:
