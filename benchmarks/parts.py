@@ -141,7 +141,7 @@ def main() -> None:
         result = trained(one["folder"], one["config"], args.data_dir)
         print(f"{one['noise']}, {one['name']}, seed {one['seed']}: {100 * result['val']['last']:.2f} %", flush=True)
     if args.json:
-        write_json(args.json, {"network": "swift-24", "rows": summary(found, known, args.data_dir)})
+        write_json(args.json, {"network": found[0]["config"].net.name, "rows": summary(found, known, args.data_dir)})
 
 
 if __name__ == "__main__":
