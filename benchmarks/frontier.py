@@ -6,9 +6,11 @@
 First it is measured on an idle machine which network --budget takes for each time and noise, and by turns how many
 steps of each method with that network fit into it; both are kept in OUT/steps.json. A budget is then a number of steps,
 to which each method's schedules are fitted, so that the runs may share the machine: with OMP_NUM_THREADS=1, call the
-command twice with --part 1/2 and 2/2. The settings are the preset's for each method; none was chosen by looking at the
-test set. Runs are kept in OUT and skipped when done, and so are those whose outcome is in the JSON file already, which
-also tells the lengths. Rows there whose settings are no longer the preset's become its "earlier" ones.
+command twice with --part 1/2 and 2/2. On a processor with AMX --precision bf16 has them done sooner: lengths are those
+of single precision either way, and rows tell which seeds were computed so. The settings are the preset's for each
+method; none was chosen by looking at the test set. Runs are kept in OUT and skipped when done, and so are those whose
+outcome is in the JSON file already, which also tells the lengths. Rows there whose settings are no longer the preset's
+become its "earlier" ones.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ def settings(
 ) -> RunConfig:
     """The preset for one method under one noise; `--set` counts for all."""
     tree: dict[str, Any] = {"data": {"name": "cifar10"}, "noise": parse_noise(noise), "seed": seed}
-    tree = merge(tree, {"method": {"name": method}, "train": {**train, "evaluate_every": 1000}})
+    tree = merge(tree, {"method": {"name": method}, "train": {"precision": "fp32", **train, "evaluate_every": 1000}})
     for text in args.set:
         tree = merge(tree, parse_override(text))
     config = resolve(args.preset, tree)
@@ -126,6 +128,7 @@ def contests(args: argparse.Namespace, known: Known) -> list[Row]:
             epochs = math.ceil(steps / ((train.examples or TRAINING) // train.batch))
             folder = args.out / f"{noise}-{minutes:g}m-{method}-s{seed}".translate(PLAIN)
             config = settings(args, method, noise, net, seed, steps=steps, epochs=epochs)
+            config = config.with_train(precision=args.precision)
             entry = dict(zip(HEAD, (TITLES.get(noise, noise), minutes, method, net, steps, key(plain)), strict=True))
             found.append({**entry, "seed": seed, "config": anchored(config, args.data_dir), "folder": folder})
     return found
@@ -136,11 +139,13 @@ def head(row: Row) -> tuple[Any, ...]:
     return tuple(row.get(name) for name in HEAD)
 
 
-def seeds(row: Row, old: Sequence[Row]) -> dict[int, tuple[float, float | None]]:
-    """By seed: test accuracy and wrong labels memorised, of runs with the settings of `row` that `old` rows know of."""
+def seeds(row: Row, old: Sequence[Row]) -> dict[int, tuple[float, float | None, bool]]:
+    """By seed: test accuracy, wrong labels memorised and whether in bf16, of runs with the settings of `row` that `old`
+    rows know of."""
     same = [one for one in old if head(one) == head(row)]
-    outcomes = (zip(one["seeds"], one["last"], one["memorised"], strict=True) for one in same)
-    return {seed: (last, memorised) for seed, last, memorised in chain.from_iterable(outcomes)}
+    halves = ([seed in one.get("bf16", []) for seed in one["seeds"]] for one in same)
+    outcomes = (zip(o["seeds"], o["last"], o["memorised"], h, strict=True) for o, h in zip(same, halves, strict=True))
+    return {seed: outcome for seed, *outcome in chain.from_iterable(outcomes)}
 
 
 def summary(found: list[Row], old: Sequence[Row] = ()) -> list[Row]:
@@ -150,12 +155,15 @@ def summary(found: list[Row], old: Sequence[Row] = ()) -> list[Row]:
         if (done := one["folder"] / "result.json").exists():
             result = read_json(done)
             last, share = result["test"]["last"], result["memorisation"]["memorised"]  # no share of no wrong label
-            rows[head(one)][1][one["seed"]] = round(100 * last, 2), None if share is None else round(100 * share, 2)
+            memorised = None if share is None else round(100 * share, 2)
+            half = one["config"].train.precision == "bf16"
+            rows[head(one)][1][one["seed"]] = round(100 * last, 2), memorised, half
     made = []
     for row, outcomes in rows.values():
         if outcomes:
-            scores, memorised = zip(*(outcomes[seed] for seed in sorted(outcomes)), strict=True)
-            row |= {"seeds": sorted(outcomes), "last": [*scores], "memorised": [*memorised]}
+            scores, learnt, halves = zip(*(outcomes[seed] for seed in sorted(outcomes)), strict=True)
+            row |= {"seeds": sorted(outcomes), "last": [*scores], "memorised": [*learnt]}
+            row |= {"bf16": sorted(seed for seed in outcomes if outcomes[seed][2])} if any(halves) else {}
             spread = round(stdev(scores), 2) if len(scores) > 1 else None
             made.append({**row, "mean": round(mean(scores), 2), "spread": spread})
     return made
@@ -214,6 +222,7 @@ def main() -> None:
     parser.add_argument("--noises", type=lambda text: text.split(","), default=NOISES.split(","))
     parser.add_argument("--budgets", type=lambda text: [float(m) for m in text.split(",")], default=[5.0, 10.0, 30.0])
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32", help="in which runs are computed")
     parser.add_argument("--part", help="i/n: every n-th run from the i-th on")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE")
     parser.add_argument("--json", type=Path)

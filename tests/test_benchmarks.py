@@ -13,7 +13,7 @@ from rte.files import read_json, write_json
 
 
 def arguments(tmp_path: Path, **more: object) -> Namespace:
-    place = {"preset": "laptop", "set": [], "data_dir": None, "out": tmp_path}
+    place = {"preset": "laptop", "set": [], "data_dir": None, "out": tmp_path, "precision": "fp32"}
     what = {"methods": ["rte", "gce"], "noises": ["symmetric:0.4"], "budgets": [5.0, 30.0], "seeds": 1, "json": None}
     return Namespace(**{**place, **what, **more})
 
@@ -106,6 +106,25 @@ def test_results_are_added_to_over_several_sessions(tmp_path: Path) -> None:
     (both,) = frontier.summary(later, old["rows"])
     assert (both["seeds"], both["last"], both["mean"]) == ([0, 1], [80.0, 82.0], 81.0)
     assert frontier.combined(args, [both], old) == {"rows": [both], "earlier": []}
+
+
+def test_rows_tell_which_seeds_were_computed_in_half_precision(tmp_path: Path) -> None:
+    args = arguments(tmp_path, methods=["rte"], budgets=[5.0], seeds=2)
+    found = frontier.contests(args, FIVE)
+    finish(found[0]["folder"], 0.8)
+    (plain,) = frontier.summary(found)
+    assert "bf16" not in plain
+    (tmp_path / "half").mkdir()
+    half = frontier.contests(
+        arguments(tmp_path / "half", methods=["rte"], budgets=[5.0], seeds=2, precision="bf16"), FIVE
+    )
+    assert [one["config"].train.precision for one in half] == ["bf16", "bf16"]
+    assert half[0]["recipe"] == found[0]["recipe"], "how a run is computed is no setting of the contest"
+    finish(half[1]["folder"], 0.82)
+    (both,) = frontier.summary(half, [plain])
+    assert (both["seeds"], both["last"], both["bf16"]) == ([0, 1], [80.0, 82.0], [1])
+    (again,) = frontier.summary(found, [both])
+    assert again == both
 
 
 def test_results_of_other_settings_become_earlier_ones(tmp_path: Path) -> None:

@@ -10,7 +10,18 @@ import pytest
 
 from rte.errors import ConfigError
 from rte.files import write_json
-from rte.report.measured import GPUS, Search, frontier, measured, parts, pbt_digits, refresh, search_cost, step
+from rte.report.measured import (
+    GPUS,
+    Search,
+    frontier,
+    measured,
+    parts,
+    pbt_digits,
+    precision,
+    refresh,
+    search_cost,
+    step,
+)
 
 ROOT = Path(__file__).parents[1]
 
@@ -134,6 +145,11 @@ def test_a_frontier_shows_noises_of_one_time_beside_each_other() -> None:
 def test_the_floor_of_a_step() -> None:
     row = {"net": "compact", "views": 2, "batch": 128, "ratio": 1.0789, "quartiles": [1.05, 1.11], "step_seconds": 0.6}
     assert "| compact | 2 | 128 | 1.08 | 1.05 to 1.11 | 0.60 |" in step({"rows": [row]})
+
+
+def test_half_precision_beside_single() -> None:
+    row = {"net": "swift-48", "seconds": {"fp32": 0.2, "bf16": 0.125}, "ratio": 1.6}
+    assert "| swift-48 | 0.200 | 0.125 | 1.60 |" in precision({"rows": [row]})
 
 
 def test_parts_are_held_against_the_whole_seed_by_seed() -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from conftest import quick
 from test_train_trainer import trainer
 
+from rte import run
 from rte.errors import ConfigError
+from rte.files import read_json
 from rte.train import device
+from rte.train.distributed import World
 
 
 def test_half_precision_that_would_kill_the_run_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,6 +29,33 @@ def test_half_precision_that_works_trains() -> None:
     made.fit()
     assert made.step > 0
     assert all(p.isfinite().all() for p in made.method.parameters())
+
+
+@pytest.mark.parametrize(
+    ("program", "chosen"),
+    [("print(2.0)", "bf16"), ("print(1.1)", "fp32"), ("import os; os.abort()", "fp32")],
+    ids=["faster", "hardly faster", "deadly"],
+)
+def test_auto_takes_half_precision_where_it_is_faster(
+    program: str, chosen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device, "HALF", program)
+    config = quick("gce", train={"precision": "auto", "epochs": 1})
+    assert trainer(config).cfg.precision == chosen
+    run.start(config, tmp_path / "run")
+    assert read_json(tmp_path / "run" / "config.json")["train"]["precision"] == chosen, "so it can be repeated"
+    run.resume(tmp_path / "run")
+
+
+def test_auto_leaves_other_devices_and_what_was_asked_for_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "HALF", "print(9.0)")
+    assert not device.faster_in_half(torch.device("cuda"))
+    asked = quick("gce", train={"precision": "fp32"})
+    assert run.settled(asked, World()) is asked
+
+
+def test_the_program_that_measures_it_prints_a_ratio() -> None:
+    assert device._speed_in_half(device.HALF) > 0
 
 
 @pytest.mark.parametrize(("name", "sentence"), [("abacus", "is no device"), ("cuda:99", "is not available")])

@@ -60,7 +60,9 @@ class TrainConfig(Settings):
     )
     holdout: float = setting(0.0, "share of the noisily labelled training set kept aside for selection", ge=0.0, lt=1.0)
     device: str = setting("auto", "auto, cpu, cuda, cuda:1, mps")
-    precision: Literal["fp32", "bf16"] = setting("fp32", "bf16: autocast, for accelerators")
+    precision: Literal["auto", "fp32", "bf16"] = setting(
+        "fp32", "bf16: autocast, for accelerators; auto: that on processors which are faster in it, as with AMX"
+    )
     compile: bool = setting(False, "torch.compile the networks; gains little on CPUs and starts slowly")
     threads: int = setting(1, "threads that prepare views; results do not depend on it", ge=1)
     evaluate_every: int = setting(1, "epochs between evaluations (the last is always evaluated)", ge=1)

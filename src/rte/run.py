@@ -33,7 +33,7 @@ from rte.methods.base import Task as MethodTask
 from rte.noise.inject import Manifest, corrupt
 from rte.rng import fold
 from rte.train import checkpoint
-from rte.train.device import check_precision, choose_device, keep_memory
+from rte.train.device import check_precision, choose_device, faster_in_half, keep_memory
 from rte.train.distributed import World
 from rte.train.journal import Journal
 from rte.train.trainer import Observer, Trainer
@@ -146,6 +146,15 @@ def build_method(
     return cls(config.method, MethodTask(y, len(task.classes), build)).to(device)
 
 
+def settled(config: RunConfig, world: World) -> RunConfig:
+    """The same settings with a precision that holds on every machine, where `auto` left it to this one."""
+    if config.train.precision != "auto":
+        return config
+    device = choose_device(config.train.device)
+    half = world.any([world.first and faster_in_half(device)], device)[0]
+    return config.with_train(precision="bf16" if half else "fp32")
+
+
 def make_trainer(
     prepared: Prepared,
     *,
@@ -154,7 +163,7 @@ def make_trainer(
     world: World | None = None,
 ) -> tuple[Trainer, Examiner]:
     """A trainer at the start of the run, with no journal yet, and the examiner of its method."""
-    config, task = prepared.config, prepared.task
+    config, task = settled(prepared.config, world or World()), prepared.task
     device = choose_device(config.train.device)
     check_precision(device, config.train.precision)
     keep_memory()
@@ -213,6 +222,7 @@ def start(
         raise CheckpointError(
             f"the run folder {folder} exists already; choose another with --out, or go on with `rte resume {folder}`."
         )
+    config = settled(config, world)
     prepared = prepare(config, load_dataset(config, data_dir))
     if budget is not None:
         from rte.budget import fit_budget

@@ -93,6 +93,13 @@ def step(found: Tree) -> str:
     return table(("network", "N*", "batch", "step / floor", "middle half of the rounds", "seconds per step"), rows)
 
 
+def precision(found: Tree) -> str:
+    """A step in half precision beside one in single."""
+    kinds = ("fp32", "bf16")
+    rows = [(row["net"], *(f"{row['seconds'][k]:.3f}" for k in kinds), f"{row['ratio']:.2f}") for row in found["rows"]]
+    return table(("network", *(f"{kind}, seconds per step" for kind in kinds), "times as fast"), rows)
+
+
 def frontier(found: Tree) -> str:
     """Test accuracy of every method after the same time, and what earlier settings of the preset had reached."""
     rows, earlier = found["rows"], found.get("earlier", [])
@@ -180,6 +187,7 @@ MEASURED: Mapping[str, Callable[[Tree], str]] = {
     "scaling": scaling,
     "pbt-digits": pbt_digits,
     "step": step,
+    "precision": precision,
     "frontier": frontier,
     "parts": parts,
 }

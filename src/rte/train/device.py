@@ -29,13 +29,36 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
-HALF = "import torch; layer = torch.nn.Linear(64, 64).bfloat16(); layer(torch.ones(64, 64).bfloat16()).sum().backward()"
-"""A program that computes in bfloat16."""
+HALF = """
+import time, torch
+
+def seconds(kind):
+    x = torch.randn(64, 64, 16, 16).to(kind, memory_format=torch.channels_last).requires_grad_()
+    layer = torch.nn.Conv2d(64, 64, 3, padding=1, bias=False).to(kind, memory_format=torch.channels_last)
+    times = []
+    for _ in range(12):
+        began = time.perf_counter()
+        y = layer(x)
+        y.backward(y)
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+print(seconds(torch.float32) / seconds(torch.bfloat16))
+"""
+"""A program that computes in bfloat16, and prints how many times as fast a convolution is so."""
+FASTER = 1.3
+"""How many times as fast it must be for `auto`: what is no convolution gains less."""
+
+
+def faster_in_half(device: torch.device) -> bool:
+    """Whether "auto" means bf16: on processors that are faster in it, as those with AMX are; elsewhere it must be asked
+    for."""
+    return device.type == "cpu" and _speed_in_half(HALF) > FASTER
 
 
 def check_precision(device: torch.device, precision: str) -> None:
     """Refuse bf16 on a processor that would kill the run: some virtual machines offer AMX, then call it illegal."""
-    if precision == "bf16" and device.type == "cpu" and not _survives(HALF):
+    if precision == "bf16" and device.type == "cpu" and _speed_in_half(HALF) == 0.0:
         raise ConfigError(
             "train.precision = bf16 ends in an illegal instruction on this processor; use fp32, or start with "
             "ONEDNN_MAX_CPU_ISA=AVX512_CORE_FP16 in the environment."
@@ -43,9 +66,10 @@ def check_precision(device: torch.device, precision: str) -> None:
 
 
 @cache
-def _survives(program: str) -> bool:
-    """Whether no signal kills a Python program of that text, which has a process of its own."""
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode >= 0
+def _speed_in_half(program: str) -> float:
+    """What a Python program of that text prints, which has a process of its own; 0 where a signal kills it."""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, text=True)
+    return 0.0 if done.returncode < 0 else float(done.stdout or 1.0)
 
 
 def keep_memory() -> None:
