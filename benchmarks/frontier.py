@@ -19,7 +19,7 @@ import argparse
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, TypeAlias
@@ -155,10 +155,11 @@ def head(row: Row) -> tuple[Any, ...]:
 def seeds(row: Row, old: Sequence[Row]) -> dict[int, tuple[float, float | None, bool]]:
     """By seed: test accuracy, wrong labels memorised and whether in bf16, of runs with the settings of `row` that `old`
     rows know of."""
-    same = [one for one in old if head(one) == head(row)]
-    halves = ([seed in one.get("bf16", []) for seed in one["seeds"]] for one in same)
-    outcomes = (zip(o["seeds"], o["last"], o["memorised"], h, strict=True) for o, h in zip(same, halves, strict=True))
-    return {seed: outcome for seed, *outcome in chain.from_iterable(outcomes)}
+    found = {}
+    for one in (one for one in old if head(one) == head(row)):
+        for seed, last, memorised in zip(one["seeds"], one["last"], one["memorised"], strict=True):
+            found[seed] = last, memorised, seed in one.get("bf16", [])
+    return found
 
 
 def summary(found: list[Row], old: Sequence[Row] = ()) -> list[Row]:
@@ -168,15 +169,15 @@ def summary(found: list[Row], old: Sequence[Row] = ()) -> list[Row]:
         if (done := one["folder"] / "result.json").exists():
             result = read_json(done)
             last, share = result["test"]["last"], result["memorisation"]["memorised"]  # no share of no wrong label
-            memorised = None if share is None else round(100 * share, 2)
-            half = one["config"].train.precision == "bf16"
-            rows[head(one)][1][one["seed"]] = round(100 * last, 2), memorised, half
+            learnt = None if share is None else round(100 * share, 2)
+            rows[head(one)][1][one["seed"]] = round(100 * last, 2), learnt, one["config"].train.precision == "bf16"
     made = []
     for row, outcomes in rows.values():
         if outcomes:
-            scores, learnt, halves = zip(*(outcomes[seed] for seed in sorted(outcomes)), strict=True)
-            row |= {"seeds": sorted(outcomes), "last": [*scores], "memorised": [*learnt]}
-            row |= {"bf16": sorted(seed for seed in outcomes if outcomes[seed][2])} if any(halves) else {}
+            scores, memorised, _ = zip(*(outcomes[seed] for seed in sorted(outcomes)), strict=True)
+            row |= {"seeds": sorted(outcomes), "last": [*scores], "memorised": [*memorised]}
+            if half := sorted(seed for seed in outcomes if outcomes[seed][2]):
+                row["bf16"] = half
             spread = round(stdev(scores), 2) if len(scores) > 1 else None
             made.append({**row, "mean": round(mean(scores), 2), "spread": spread})
     return made

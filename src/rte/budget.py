@@ -106,7 +106,7 @@ def suitable(
 ) -> str:
     """The network to take: the widest for the time, in which each of them would have so many epochs, and the noise.
 
-    Only where the noise makes a difference is it found out, unless otherwise by a run on trial.
+    Only where the `noise` makes a difference is it found out: by a run on trial, unless it is given.
     """
     classes, epochs = len(prepared.task.classes), cache(epochs)
     names = {widest(prepared, epochs, capacity(wrong, classes)) for wrong in (1.0, 0.0)}
