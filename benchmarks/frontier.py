@@ -31,8 +31,6 @@ from matplotlib.figure import Figure
 from rte.config import RunConfig, merge, parse_override, resolve
 from rte.files import read_json, write_json
 from rte.noise.config import parse_noise
-from rte.parts.members import by_turns
-from rte.parts.selftune import FAINT, signal
 from rte.reproduce.plan import anchored, key, part
 
 METHODS = "rte,gce,ce,elr"
@@ -46,7 +44,7 @@ TITLES = {
     "symmetric:0.2": "20 % symmetric",
     "symmetric:0.6": "60 % symmetric",
 }
-TRAINING, CLASSES = 50_000, 10
+TRAINING = 50_000
 PLAIN = str.maketrans(":/", "--")
 Row: TypeAlias = dict[str, Any]
 
@@ -63,27 +61,16 @@ HEAD = ("noise", "minutes", "method", "net", "steps", "recipe")
 """Of a row, what tells it from others; `recipe` stands for its settings, length and seed left out."""
 
 
-def settings(args: argparse.Namespace, method: str, noise: str, net: str | None = None, seed: int = 0) -> RunConfig:
+def settings(
+    args: argparse.Namespace, method: str, noise: str, net: str | None = None, seed: int = 0, **train: int
+) -> RunConfig:
     """The preset for one method under one noise; `--set` counts for all."""
     tree: dict[str, Any] = {"data": {"name": "cifar10"}, "noise": parse_noise(noise), "seed": seed}
-    tree = merge(tree, {"method": {"name": method}, "train": {"precision": "fp32", "evaluate_every": 1000}})
+    tree = merge(tree, {"method": {"name": method}, "train": {"precision": "fp32", **train, "evaluate_every": 1000}})
     for text in args.set:
         tree = merge(tree, parse_override(text))
     config = resolve(args.preset, tree)
     return config.with_net(net) if net else config
-
-
-def epochs_of(config: RunConfig, steps: int) -> int:
-    """That so many steps begin."""
-    return math.ceil(steps / ((config.train.examples or TRAINING) // config.train.batch))
-
-
-def of_length(config: RunConfig, steps: int) -> RunConfig:
-    """The settings that a run of so many steps has: where --budget would have several networks by turns, these."""
-    if getattr(config.method, "members", 1):
-        return config
-    plain = config.noise.name == "symmetric" and signal(config.noise.ratio, CLASSES) > FAINT  # as the run would find
-    return config.with_method(members=by_turns(epochs_of(config, steps), lambda: plain))
 
 
 def recorded(path: Path | None) -> dict[str, list[Row]]:
@@ -94,9 +81,7 @@ def recorded(path: Path | None) -> dict[str, list[Row]]:
 
 def current(args: argparse.Namespace, row: Row) -> bool:
     """Whether a row was made with the settings that count now."""
-    return bool(
-        row.get("recipe") == key(of_length(settings(args, row["method"], noise_of(row), row["net"]), row["steps"]))
-    )
+    return bool(row.get("recipe") == key(settings(args, row["method"], noise_of(row), row["net"])))
 
 
 def noise_of(row: Row) -> str:
@@ -138,11 +123,13 @@ def contests(args: argparse.Namespace, known: Known) -> list[Row]:
         for noise, method in product(args.noises, args.methods):
             net = known.nets[noise][f"{minutes:g}"]
             steps = known.steps[net][f"{minutes:g}"][method]
-            recipe = key(of_length(settings(args, method, noise, net), steps))
-            config = of_length(settings(args, method, noise, net, seed), steps)
-            config = config.with_train(steps=steps, epochs=epochs_of(config, steps), precision=args.precision)
+            plain = settings(args, method, noise, net)
+            train = plain.train
+            epochs = math.ceil(steps / ((train.examples or TRAINING) // train.batch))
             folder = args.out / f"{noise}-{minutes:g}m-{method}-s{seed}".translate(PLAIN)
-            entry = dict(zip(HEAD, (TITLES.get(noise, noise), minutes, method, net, steps, recipe), strict=True))
+            config = settings(args, method, noise, net, seed, steps=steps, epochs=epochs)
+            config = config.with_train(precision=args.precision)
+            entry = dict(zip(HEAD, (TITLES.get(noise, noise), minutes, method, net, steps, key(plain)), strict=True))
             found.append({**entry, "seed": seed, "config": anchored(config, args.data_dir), "folder": folder})
     return found
 

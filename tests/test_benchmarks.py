@@ -65,16 +65,6 @@ def test_all_methods_of_a_budget_have_its_network_and_runs_end_where_the_time_do
     assert first["config"].train.epochs == 10, "3666 steps of 390 in an epoch"
 
 
-def test_half_hours_have_the_networks_that_the_budget_would_take(tmp_path: Path) -> None:
-    steps = {"swift-48": {"30": {"rte": 9984, "gce": 10034}}}
-    noises = ["symmetric:0.4", "symmetric:0.8", frontier.WORST]
-    known = frontier.Known({noise: {"30": "swift-48"} for noise in noises}, steps)
-    found = frontier.contests(arguments(tmp_path, noises=noises, budgets=[30.0]), known)
-    numbers = {one["noise"]: one["config"].method.members for one in found if one["method"] == "rte"}
-    assert numbers == {"40 % symmetric": 2, "80 % symmetric": 1, "CIFAR-10N worst": 1}
-    assert all(frontier.current(arguments(tmp_path), one) for one in found)
-
-
 def test_the_figure_has_noises_that_have_several_times() -> None:
     rows = [
         {"noise": noise, "minutes": m} for noise, m in (("a", 5.0), ("b", 5.0), ("a", 5.0), ("b", 10.0), ("c", 5.0))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 import torch
@@ -16,7 +15,7 @@ from rte.config import RunConfig
 from rte.errors import ConfigError
 from rte.methods.base import Progress
 from rte.parts import selftune
-from rte.parts.members import Members, assembled, by_turns, each, take_turns
+from rte.parts.members import Members, assembled, each, take_turns
 from rte.parts.selftune import SHORT
 from rte.train.trainer import Trainer
 
@@ -111,19 +110,6 @@ def test_generations_of_two_are_taught_by_both() -> None:
     assert len(made.method.student.networks) == 2  # type: ignore[union-attr, arg-type]
 
 
-def test_a_number_that_is_left_to_the_time_is_one_without_a_budget() -> None:
-    one, none = (trainer(chosen(members=number)).method for number in (1, 0))
-    assert same(one, none)
+def test_none_at_all_is_refused() -> None:
     with pytest.raises(ConfigError, match="members"):
-        chosen(members=-1)
-
-
-@pytest.mark.parametrize(("epochs", "number"), [(23.9, 1), (24.0, 2), (30.0, 2), (30.1, 1)])
-def test_two_share_the_time_where_each_of_them_may_take_labels_at_their_likelihood(epochs: float, number: int) -> None:
-    assert by_turns(epochs, lambda: True) == number
-    assert by_turns(epochs, lambda: False) == 1
-
-
-def test_the_noise_is_found_out_only_where_it_matters() -> None:
-    never = Mock(side_effect=AssertionError)
-    assert by_turns(13, never) == by_turns(100, never) == 1
+        chosen(members=0)

@@ -199,15 +199,6 @@ def test_wrong_labels_that_go_to_few_classes_are_not_even() -> None:
 
 
 @pytest.mark.parametrize(
-    ("others", "wrong", "plain"), [(9, 0.0, True), (9, 0.59, True), (9, 0.61, False), (3, 0.3, False)]
-)
-def test_noise_is_plain_where_labels_say_enough_and_wrong_ones_are_not_alike(
-    others: int, wrong: float, plain: bool
-) -> None:
-    assert spread_over(others, wrong).plain == plain
-
-
-@pytest.mark.parametrize(
     ("others", "epochs", "likely"), [(9, SHORT, True), (9, SHORT + 1, False), (3, SHORT, False), (3, 1, False)]
 )
 def test_examples_are_chosen_by_their_pull_only_where_wrong_labels_are_not_alike(

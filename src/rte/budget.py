@@ -21,7 +21,6 @@ from rte.config import RunConfig
 from rte.errors import ConfigError
 from rte.methods.base import Progress
 from rte.methods.rte import RobustTemporalEnsembling
-from rte.parts.members import by_turns
 from rte.parts.schedules import constant
 from rte.parts.selftune import NoiseEstimate, signal
 from rte.run import Prepared, make_trainer
@@ -63,8 +62,8 @@ def fit_budget(prepared: Prepared, seconds: float, *, started: float | None = No
     """The settings of the run with its length set such that it ends `seconds` after `started` (a monotonic time).
 
     Schedules stretch with the length. Where there is time for so many passes over the data that a wider network of
-    `net.wider` pays, it is taken, unless labels are too noisy for it; where `method.members` is left to the time, that
-    is settled too. Every process of a torchrun comes to the same answer.
+    `net.wider` pays, it is taken, unless labels are too noisy for it. Every process of a torchrun comes to the same
+    answer.
     """
     started = time.monotonic() if started is None else started
     world = World.join()
@@ -73,13 +72,8 @@ def fit_budget(prepared: Prepared, seconds: float, *, started: float | None = No
     def left() -> float:
         return SHARE * (seconds - world.mean(time.monotonic() - started))
 
-    noise = cache(lambda: piloted(prepared, world))
-    name = suitable(prepared, lambda name: meter(name).epochs(left()), noise)
-    config, chosen = prepared.config.with_net(name), meter(name)
-    if getattr(config.method, "members", 1) == 0:
-        number = by_turns(chosen.epochs(left()), lambda: noise().plain)
-        config = config.with_method(members=number)
-        chosen = chosen if number == 1 else metered(replace(prepared, config=config), world)(name)
+    name = suitable(prepared, lambda name: meter(name).epochs(left()), world)
+    chosen = meter(name)
     for _ in range(2):  # first what the length depends on is timed, which takes time itself
         steps = most(chosen.seconds, left())
     if steps < LEAST:
@@ -87,7 +81,7 @@ def fit_budget(prepared: Prepared, seconds: float, *, started: float | None = No
             f"a budget of {seconds:.0f} s is enough for {steps} steps of {chosen.step(LEAST):.2g} s after the set-up, "
             "which is no training; give more time, or a smaller network (--net compact-16)."
         )
-    return config.with_train(steps=steps, epochs=math.ceil(steps / chosen.per_epoch))
+    return prepared.config.with_net(name).with_train(steps=steps, epochs=math.ceil(steps / chosen.per_epoch))
 
 
 def metered(prepared: Prepared, world: World | None = None) -> Callable[[str], Meter]:
@@ -101,18 +95,16 @@ def metered(prepared: Prepared, world: World | None = None) -> Callable[[str], M
     return meter
 
 
-def suitable(
-    prepared: Prepared, epochs: Callable[[str], float], noise: Callable[[], NoiseEstimate] | None = None
-) -> str:
+def suitable(prepared: Prepared, epochs: Callable[[str], float], world: World | None = None) -> str:
     """The network to take: the widest for the time, in which each of them would have so many epochs, and the noise.
 
-    Only where the `noise` makes a difference is it found out: by a run on trial, unless it is given.
+    Only where the noise makes a difference is it found out.
     """
     classes, epochs = len(prepared.task.classes), cache(epochs)
-    names = {widest(prepared, epochs, capacity(wrong, classes)) for wrong in (1.0, 0.0)}
+    names = {widest(prepared, epochs, capacity(noise, classes)) for noise in (1.0, 0.0)}
     if len(names) == 1:
         return names.pop()
-    return widest(prepared, epochs, capacity((noise() if noise else piloted(prepared)).share, classes))
+    return widest(prepared, epochs, capacity(piloted(prepared, world), classes))
 
 
 def capacity(wrong: float, classes: int) -> float:
@@ -124,8 +116,8 @@ def capacity(wrong: float, classes: int) -> float:
     return PER_IMAGE * math.sqrt(signal(wrong, classes))
 
 
-def piloted(prepared: Prepared, world: World | None = None) -> NoiseEstimate:
-    """How wrong labels are, as far as the first steps of RTE's task loss with the network that is set tell it."""
+def piloted(prepared: Prepared, world: World | None = None) -> float:
+    """The share of wrong labels, as far as the first steps of RTE's task loss with the network that is set tell it."""
     method = RobustTemporalEnsembling.Config(auto=True, q=constant(0.7), jsd_weight=constant(0), ecr_weight=constant(0))
     config = replace(prepared.config, method_name="rte", method=method).with_train(steps=LONG, epochs=LONG, **TRIAL)
     trainer, _ = make_trainer(replace(prepared, config=config), save=lambda name, state: None, world=world)
@@ -135,7 +127,7 @@ def piloted(prepared: Prepared, world: World | None = None) -> NoiseEstimate:
         trainer.epoch, trainer.done, trainer.opened = trainer.epoch + 1, 0, False
     noise = trainer.method.noise
     assert isinstance(noise, NoiseEstimate)
-    return noise
+    return noise.share
 
 
 def widest(prepared: Prepared, epochs: Callable[[str], float], per_image: float) -> str:

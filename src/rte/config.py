@@ -137,10 +137,6 @@ class RunConfig:
         """A short name for exactly these settings."""
         return digest(self.tree())
 
-    def with_method(self, **changes: Any) -> RunConfig:
-        """The same run with other settings of its method."""
-        return replace(self, method=self.method.model_copy(update=changes))
-
     def with_train(self, **changes: Any) -> RunConfig:
         """The same run with other training settings."""
         return replace(self, train=self.train.model_copy(update=changes))

@@ -51,7 +51,7 @@ class RobustTemporalEnsembling(Method):
         jsd_pair: Literal["shared", "separate"] = setting("shared", "the first of the N* views, or some more")
         jsd_views: Literal[1, 2] = setting(2, "strong views that JSD compares with the teacher's")
         balance: bool = setting(False, "let the targets of JSD and ECR name each class as often as the labels do")
-        members: int = setting(1, "networks that learn by turns; 0: as many as --budget finds, else one", ge=0)
+        members: int = setting(1, "networks that learn by turns, each from its share of the batches", ge=1)
         generations: int = setting(1, "networks in turn, each taught by the one before; 0: as many as auto finds", ge=0)
         task_loss: Literal["gce", "forward"] = setting(
             "gce", "L_q, or in short runs, with auto, the labels' likelihood (even noise) or a lower q"
@@ -73,8 +73,7 @@ class RobustTemporalEnsembling(Method):
         super().__init__(cfg, task)
         if cfg.ecr_batch is not None and cfg.ecr_batch > len(task.y):
             raise ConfigError(f"method.ecr_batch = {cfg.ecr_batch} exceeds the {len(task.y)} examples; set it lower.")
-        self.members = max(1, cfg.members)
-        build = assembled(task.build, self.members)
+        build = assembled(task.build, cfg.members)
         self.student = build()
         self.teacher = EMA(self.student, decay=cfg.decay, warmup=cfg.warmup) if cfg.ema else None
         self.noise = NoiseEstimate(task.classes, len(task.y)) if cfg.auto else None
@@ -84,7 +83,7 @@ class RobustTemporalEnsembling(Method):
         self.heirs = Generations(task.y, task.classes, build, most=cfg.generations, known=not cfg.auto)
 
     def moment(self, t: Progress) -> Moment:
-        return each(self.heirs.moment(t), self.members)
+        return each(self.heirs.moment(t), self.cfg.members)
 
     def q(self, t: Progress) -> float:
         """q of L_q: as set, or with `auto` the one that suits the noise."""
@@ -118,11 +117,11 @@ class RobustTemporalEnsembling(Method):
         return Plan(strong=max(n, pair) if self.cfg.jsd_pair == "shared" else pair + n)
 
     def price(self, t: Progress) -> float:
-        spared, planned = self.cfg.task_view == "strong", self._plan(each(t, self.members))
+        spared, planned = self.cfg.task_view == "strong", self._plan(each(t, self.cfg.members))
         return 1.0 if self.heirs.taught else max(1.0, self.views(t).passes(spared) / planned.passes(spared))
 
     def epoch_start(self, t: Progress, sweep: Sweep) -> Terms:
-        settled = {} if self.noise is None else self.noise.settle(each(t, self.members), t.step)
+        settled = {} if self.noise is None else self.noise.settle(each(t, self.cfg.members), t.step)
         report: Terms = {**settled, **self.heirs.open(t, sweep, self, settled)}
         if self.visits is not None and self.noise is not None:
             wanted = self.cfg.task_loss == "forward" and self.noise.choosy(self.moment(t)) and not self.views(t).strong

@@ -9,10 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from rte.parts.schedules import Moment
-from rte.parts.selftune import SHORT, Felt
-
-FEWEST = 12
-"""Epochs that each of several networks should have: where there are fewer, a wider one is better."""
+from rte.parts.selftune import Felt
 
 
 class Members(nn.Module):
@@ -49,12 +46,3 @@ def take_turns(network: nn.Module, step: int) -> None:
 def each(t: Moment, number: int) -> Moment:
     """t as one of so many networks sees it, which has its share of the epochs."""
     return t if number == 1 else Felt(t.epoch // number, math.ceil(t.epochs / number), t.fraction)
-
-
-def by_turns(epochs: float, plain: Callable[[], bool]) -> int:
-    """How many networks should share the time in which one has so many epochs.
-
-    Two, if the run is too long for one to take labels at their likelihood, each of two may, and the noise is `plain`
-    enough for it, which is asked only where it matters (docs/laptop.md).
-    """
-    return 2 if 2 * FEWEST <= epochs <= 2 * SHORT and plain() else 1

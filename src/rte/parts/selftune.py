@@ -124,11 +124,6 @@ class NoiseEstimate(nn.Module):
         wrong ones are learnt by heart."""
         return self.counts(t) and signal(self.share, self.classes) > FAINT and t.epochs <= SHORT
 
-    @property
-    def plain(self) -> bool:
-        """Whether labels say enough, and wrong ones are not alike: what short runs need for the likelihood."""
-        return signal(self.share, self.classes) > FAINT and self.even
-
     def likely(self, t: Moment) -> bool:
         """Whether labels may be taken at their likelihood under even noise: at their word, with wrong ones that are not
         alike."""
