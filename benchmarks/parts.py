@@ -63,6 +63,7 @@ def settings(noise: str, name: str, seed: int, steps: int) -> RunConfig:
         "epochs": math.ceil(steps / (TRAINING // 128)),
         "holdout": HOLDOUT,
         "evaluate_every": 1000,
+        "precision": "fp32",  # as the recorded runs; what `auto` decides would make begun runs others
     }
     tree: Tree = {"data": {"name": "cifar10"}, "noise": parse_noise(noise), "seed": seed, "train": length}
     config = resolve("laptop", merge(tree, WITHOUT[noise][name]))
