@@ -12,6 +12,7 @@ from rte.budget import Meter, metered, most, suitable
 from rte.config import RunConfig
 from rte.errors import CheckpointError, UserError
 from rte.files import read_json
+from rte.train.distributed import World
 from rte.train.trainer import Interrupted
 
 Lengths: TypeAlias = dict[str, dict[str, int]]
@@ -32,7 +33,7 @@ def trained(folder: Path, config: RunConfig, data_dir: Path | None = None) -> di
     """The result of a run: read if it is there, continued if it was begun, else made."""
     if not folder.exists():
         return run.start(config, folder, data_dir=data_dir)
-    if run.read_config(folder).digest != config.digest:
+    if run.read_config(folder).digest != run.settled(config, World()).digest:
         raise CheckpointError(f"{folder} holds a run with other settings; choose another folder.")
     done = folder / "result.json"
     result: dict[str, Any] = read_json(done) if done.exists() else run.resume(folder, data_dir=data_dir)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from common import trained
 from conftest import quick
 from test_train_trainer import trainer
 
@@ -45,6 +46,7 @@ def test_auto_takes_half_precision_where_it_is_faster(
     run.start(config, tmp_path / "run")
     assert read_json(tmp_path / "run" / "config.json")["train"]["precision"] == chosen, "so it can be repeated"
     run.resume(tmp_path / "run")
+    assert trained(tmp_path / "run", config)["steps"] > 0, "a benchmark knows it for the same run"
 
 
 def test_auto_leaves_other_devices_and_what_was_asked_for_alone(monkeypatch: pytest.MonkeyPatch) -> None:
