@@ -36,7 +36,8 @@ def test_lengths_are_measured_once_for_each_network_and_then_kept(
 
     def lengths(configs: dict[str, RunConfig], minutes: list[float], _: Path | None) -> dict[str, dict[str, int]]:
         asked.extend((name, config.net.name, m) for name, config in configs.items() for m in minutes)
-        return {name: {f"{m:g}": 1000 * int(m) for m in minutes} for name in configs}
+        speed = {"ce": 1500, "rte": 500} if "ce" in configs else dict.fromkeys(configs, 1000)
+        return {name: {f"{m:g}": speed[name] * int(m) for m in minutes} for name in configs}
 
     monkeypatch.setattr(frontier, "networks", networks)
     monkeypatch.setattr(frontier, "lengths", lengths)
@@ -49,8 +50,17 @@ def test_lengths_are_measured_once_for_each_network_and_then_kept(
     expected = [(name, net, m) for net, m in (("swift-24", 5.0), ("swift-48", 30.0)) for name in ("rte", "gce")]
     assert asked == expected
 
+    again = frontier.fitted(arguments(tmp_path, methods=["rte", "ce"], budgets=[30.0]), kept)
+    assert asked[len(expected) :] == [("ce", "swift-48", 30.0), ("rte", "swift-48", 30.0)], "only what is lacking"
+    assert again.steps["swift-48"]["30"] == {"rte": 30_000, "gce": 30_000, "ce": 90_000}, "in the time of RTE's steps"
     frontier.fitted(arguments(tmp_path, methods=["rte", "ce"], budgets=[30.0]), kept)
-    assert asked[len(expected) :] == [("ce", "swift-48", 30.0)], "only what is lacking is measured"
+    assert len(asked) == len(expected) + 2
+
+
+def test_a_method_that_has_to_be_told_the_noise_is_told_it(tmp_path: Path) -> None:
+    for noise, wrong in (("symmetric:0.8", 0.8), (frontier.WORST, 0.4)):
+        config = frontier.settings(arguments(tmp_path), "co_teaching", noise)
+        assert config.method.model_dump()["noise_rate"] == wrong
 
 
 def test_all_methods_of_a_budget_have_its_network_and_runs_end_where_the_time_does(tmp_path: Path) -> None:
