@@ -189,6 +189,7 @@ MEASURED: Mapping[str, Callable[[Tree], str]] = {
     "step": step,
     "precision": precision,
     "frontier": frontier,
+    "fast": frontier,
     "parts": parts,
 }
 
