@@ -50,8 +50,8 @@ TITLES = {
     "symmetric:0.6": "60 % symmetric",
 }
 TRAINING = 50_000
-TOLD = {"symmetric:0.4": 0.4, "symmetric:0.8": 0.8, WORST: 0.4, "none": 0.0, "symmetric:0.2": 0.2, "symmetric:0.6": 0.6}
-"""The share of wrong labels that a method is told which has to be told it."""
+WRONG = {WORST: 0.4}
+"""The share of wrong labels where the name of the noise does not say it."""
 PLAIN = str.maketrans(":/", "--")
 Row: TypeAlias = dict[str, Any]
 
@@ -74,8 +74,8 @@ def settings(
     """The preset for one method under one noise; `--set` counts for all."""
     tree: dict[str, Any] = {"data": {"name": "cifar10"}, "noise": parse_noise(noise), "seed": seed}
     tree = merge(tree, {"method": {"name": method}, "train": {"precision": "fp32", **train, "evaluate_every": 1000}})
-    if method == "co_teaching" and noise in TOLD:
-        tree = merge(tree, {"method": {"noise_rate": TOLD[noise]}})
+    if method == "co_teaching":  # it has to be told
+        tree = merge(tree, {"method": {"noise_rate": WRONG.get(noise, tree["noise"].get("ratio", 0.0))}})
     for text in args.set:
         tree = merge(tree, parse_override(text))
     config = resolve(args.preset, tree)
