@@ -22,11 +22,11 @@ from typing import Any, TypeAlias
 from common import plainly, step_costs, trained
 from frontier import PLAIN, TITLES
 
-from rte import run
 from rte.config import RunConfig, merge, resolve
 from rte.files import read_json, write_json
 from rte.noise.config import parse_noise
 from rte.reproduce.plan import anchored, part
+from rte.run import folder
 
 Tree: TypeAlias = dict[str, Any]
 ALL, ONE_LOOK = "the preset", "predictions without mirror images"
@@ -103,7 +103,7 @@ def examined(one: Tree, data_dir: Path | None) -> dict[str, Tree]:
     if one["name"] == ALL:
         again = one["folder"] / "one_look.json"
         if not again.exists():
-            method, examiner = run.reopen(one["folder"], data_dir=data_dir, which="checkpoint")
+            method, examiner = folder.reopen(one["folder"], data_dir=data_dir, which="checkpoint")
             examiner.engine.cfg = examiner.engine.cfg.model_copy(update={"mirror": False})
             seen = examiner(method)
             write_json(again, {"held_out": seen["val"]["top1"], "test": seen["test"]["top1"]})

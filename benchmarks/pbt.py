@@ -25,10 +25,10 @@ from typing import Any
 from common import plainly, trained
 from rich.console import Console
 
-from rte import tune
 from rte.config import RunConfig, resolve
 from rte.errors import CheckpointError
 from rte.files import write_json
+from rte.report import tuning
 from rte.report.schedules import draw
 from rte.search.plan import read_plan, read_records
 
@@ -59,12 +59,12 @@ def settings(noise: int, seed: int, epochs: int | None) -> RunConfig:
 
 def searched(config: RunConfig, folder: Path, population: int, interval: int, console: Console) -> dict[str, Any]:
     """The numbers of a search's winner: done before, gone on with, or new."""
-    plan = tune.plan(config, {"population": population, "interval": interval}, SEARCH, None)
+    plan = tuning.plan(config, {"population": population, "interval": interval}, SEARCH, None)
     if not folder.exists():
-        tune.begin(plan, folder)
+        tuning.begin(plan, folder)
     elif read_plan(folder).tree() != plan.tree():
         raise CheckpointError(f"{folder} holds a search with other settings; choose another --out.")
-    result = tune.go(plan, folder, console, address=None, dashboard=False)
+    result = tuning.go(plan, folder, console, address=None, dashboard=False)
     return {**numbers(result), "inherited": result["tune"]["inherited"]}
 
 

@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from rte import run
 from rte.config import resolve
 from rte.data.arrays import from_arrays
 from rte.files import write_json
+from rte.run import build
 from rte.train.distributed import World
 
 TEAMS = {"1 process, 1 thread": (1, 1), "1 process, 2 threads": (1, 2), "2 processes, 1 thread each": (2, 1)}
@@ -51,8 +51,8 @@ def work(pipe: Connection, rank: int, size: int, port: int, threads: int, settin
         "train": {"batch": batch, "device": "cpu"},
     }
     config = resolve("default", options)
-    prepared = run.prepare(config, from_arrays(images, rng.integers(0, 10, len(images))))
-    trainer, _ = run.make_trainer(prepared, save=lambda name, state: None, world=world)
+    prepared = build.prepare(config, from_arrays(images, rng.integers(0, 10, len(images))))
+    trainer, _ = build.make_trainer(prepared, save=lambda name, state: None, world=world)
     going = trainer.steps()
     while steps := pipe.recv():
         world.wait()

@@ -19,9 +19,9 @@ from time import perf_counter
 import torch
 from common import plainly
 
-from rte import run
 from rte.config import resolve
 from rte.files import write_json
+from rte.run import build
 from rte.train.trainer import Trainer
 
 
@@ -56,10 +56,10 @@ def seconds(work: Callable[[], object], times: int) -> float:
 def measure(net: str, strong: int, batch: int, rounds: int, data_dir: Path | None) -> dict[str, object]:
     settings = {"data": {"name": "cifar10"}, "net": {"name": net}, "train": {"batch": batch}}
     config = resolve("default", {**settings, "method": {"name": "rte", "views": strong}})
-    prepared = run.prepare(config, run.load_dataset(config, data_dir))
-    trainer, _ = run.make_trainer(prepared, save=lambda name, state: None)
+    prepared = build.prepare(config, build.load_dataset(config, data_dir))
+    trainer, _ = build.make_trainer(prepared, save=lambda name, state: None)
     steps = endless(trainer)
-    bare = floor(trainer, batch, strong, prepared.task.size, prepared.task.channels)
+    bare = floor(trainer, batch, strong, prepared.spec.size, prepared.spec.channels)
     for _ in range(3):
         next(steps)
         bare()

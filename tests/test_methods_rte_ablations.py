@@ -12,11 +12,11 @@ import tiny
 import torch
 from conftest import quick
 
-from rte import run
 from rte.errors import ConfigError
 from rte.methods.rte import RobustTemporalEnsembling
 from rte.parts.balance import MEMORY
 from rte.parts.schedules import Linear
+from rte.run import build
 from rte.train.distributed import World
 from rte.train.order import Slot, epoch_slots
 from rte.train.trainer import Trainer
@@ -261,9 +261,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 def trainer(saved: dict[str, Any] | None = None, **settings: Any) -> Trainer:
     config = quick("rte", **settings)
-    prepared = run.prepare(config, run.load_dataset(config, None))
+    prepared = build.prepare(config, build.load_dataset(config, None))
     keep = {} if saved is None else saved
-    return run.make_trainer(prepared, save=keep.__setitem__)[0]
+    return build.make_trainer(prepared, save=keep.__setitem__)[0]
 
 
 def same(a: Trainer, b: Trainer) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from rte.config import RunConfig, resolve
 from rte.errors import DataError
 from rte.noise.config import parse_noise
-from rte.run import load_dataset, make_trainer, prepare
+from rte.run.build import load_dataset, make_trainer, prepare
 
 RATES = {
     ("cifar10", "aggre_label"): 0.09010,

@@ -13,13 +13,13 @@ from test_methods_rte import make
 from test_train_trainer import same, stopped_and_resumed, trainer
 from torch import Tensor, nn
 
-from rte.budget import Meter
 from rte.config import RunConfig
 from rte.methods.base import Predict, Progress
 from rte.parts.generations import LESSON, MIXING, Generations, evened
 from rte.parts.mixing import draw
 from rte.parts.selftune import AFTER, LIFE, TAUGHT, signal
 from rte.parts.selftune import generations as divided
+from rte.run.budget import Meter
 from rte.views.batch import Plan
 
 # ---- targets

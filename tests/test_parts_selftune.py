@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_train_trainer import same, stopped_and_resumed, trainer
 
-from rte.budget import Meter
 from rte.config import RunConfig
 from rte.methods.base import Progress
 from rte.parts.selftune import (
@@ -30,6 +29,7 @@ from rte.parts.selftune import (
     matching_q,
     signal,
 )
+from rte.run.budget import Meter
 
 
 @pytest.mark.parametrize("wrong", [0.1, 0.3, 0.5])

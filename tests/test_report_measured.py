@@ -7,10 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from rte.errors import ConfigError
-from rte.files import write_json
-from rte.report.measured import (
+from measured import (
     GPUS,
     Search,
     frontier,
@@ -22,6 +19,9 @@ from rte.report.measured import (
     search_cost,
     step,
 )
+
+from rte.errors import ConfigError
+from rte.files import write_json
 
 ROOT = Path(__file__).parents[1]
 

@@ -9,11 +9,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from reference import _value, hyperparameter_table, update
 
 from rte import registry
 from rte.errors import ConfigError
 from rte.parts.schedules import Steps
-from rte.report.reference import _value, hyperparameter_table, update
 
 PAGES = Path(__file__).parents[1] / "docs" / "methods"
 

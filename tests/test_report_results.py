@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from results import figure_name, has_figure, rendered, summaries, update
 from rte.errors import ConfigError
 from rte.files import write_json
-from rte.report.results import figure_name, has_figure, rendered, summaries, update
 from rte.reproduce.define import find
 from rte.reproduce.summary import pairs
 from rte.reproduce.tables import TABLES

@@ -13,7 +13,8 @@ import torch
 from conftest import quick
 
 from rte.files import read_json, write_json
-from rte.run import load_dataset, prepare, start
+from rte.run.build import load_dataset, prepare
+from rte.run.start import start
 from rte.search.interval import _prepared, work
 from rte.search.plan import Plan, SearchConfig, read_plan, write_plan
 from rte.search.space import applied, declared
@@ -115,4 +116,4 @@ def test_only_an_automatic_device_is_replaced(folder: Path) -> None:
 
 def test_the_data_is_prepared_once_per_worker(folder: Path) -> None:
     assert _prepared(str(folder), "cpu") is _prepared(str(folder), "cpu")
-    assert asdict(_prepared(str(folder), "cpu").task)["n"] == 1167  # 1,297 less a tenth
+    assert asdict(_prepared(str(folder), "cpu").spec)["n"] == 1167  # 1,297 less a tenth

@@ -17,7 +17,9 @@ import torch
 
 from rte.errors import CheckpointError, TrainingError
 from rte.files import read_json, write_json
-from rte.run import evaluate, load_dataset, load_method, prepare, resume, start
+from rte.run.build import load_dataset, prepare
+from rte.run.folder import evaluate, load_method
+from rte.run.start import resume, start
 from rte.search import pbt
 from rte.search.interval import _prepared, work
 from rte.search.plan import Plan, place, read_plan, read_records, write_plan
@@ -192,7 +194,7 @@ def test_only_intervals_under_way_are_lost(life: Life, tmp_path: Path) -> None:
 @needs_proc
 def test_the_winner_is_an_ordinary_run(life: Life) -> None:
     names = "checkpoint.pt config.json environment.json journal.jsonl noise.json population.jsonl result.json "
-    names += "schedule.json schedules.png selected.pt task.json tune.json"
+    names += "schedule.json schedules.png selected.pt input.json tune.json"
     assert sorted(path.name for path in life.folder.iterdir()) == names.split()
     result, records = read_json(life.folder / "result.json"), read_records(life.folder)
     best = max(record.rank for record in records if record.until == 3)

@@ -22,10 +22,11 @@ from conftest import quick
 from tiny import Plain
 from torch.distributed import HashStore
 
-from rte import registry, run
+from rte import registry
 from rte.config import RunConfig
 from rte.errors import TrainingError
 from rte.files import write_json
+from rte.run import build, start
 from rte.train import checkpoint
 from rte.train.distributed import World, meet
 from rte.train.journal import read
@@ -41,12 +42,12 @@ from rte.config import resolve
 from rte.train.distributed import World
 world = World.join()
 kept = []
-make = run.make_trainer
+make = build.make_trainer
 def spy(*a, **k):
     made = make(*a, **k); kept.append(made[0]); return made
-run.make_trainer = spy
+build.make_trainer = spy
 for folder in map(Path, sys.argv[2:]):
-    run.resume(folder) if sys.argv[1] == "resume" else run.start(resolve(f"{folder}.json"), folder)
+    start.resume(folder) if sys.argv[1] == "resume" else start.start(resolve(f"{folder}.json"), folder)
     torch.save(kept[-1].method.state_dict(), folder / f"rank{world.rank}.pt")
 """
 
@@ -159,8 +160,8 @@ def test_accumulated_pieces_give_the_step_of_the_whole_batch(
     states = []
     for accumulate in (1, pieces):
         config = quick(method, train={"accumulate": accumulate, "epochs": 1})
-        prepared = run.prepare(config, run.load_dataset(config, None))
-        trainer, _ = run.make_trainer(prepared, save=lambda name, state: None)
+        prepared = build.prepare(config, build.load_dataset(config, None))
+        trainer, _ = build.make_trainer(prepared, save=lambda name, state: None)
         trainer.fit()
         states.append(trainer.method.state_dict())
     for key, value in states[0].items():
@@ -172,8 +173,8 @@ def test_views_in_chunks_give_the_same_step_without_batch_norm(monkeypatch: pyte
     states = []
     for chunk in (None, 2, 3):
         config = quick("rte", method={"views": 5, "chunk": chunk}, train={"epochs": 1})
-        prepared = run.prepare(config, run.load_dataset(config, None))
-        trainer, _ = run.make_trainer(prepared, save=lambda name, state: None)
+        prepared = build.prepare(config, build.load_dataset(config, None))
+        trainer, _ = build.make_trainer(prepared, save=lambda name, state: None)
         trainer.fit()
         states.append(trainer.method.state_dict())
     for other in states[1:]:
@@ -221,11 +222,11 @@ import sys, torch
 from pathlib import Path
 torch.set_num_threads(1)
 from rte import run
-from rte.budget import fit_budget
+from rte.run.budget import fit_budget
 from rte.config import resolve
 from rte.train.distributed import World
 config = resolve(sys.argv[2])
-fitted = fit_budget(run.prepare(config, run.load_dataset(config, None)), 30.0)
+fitted = fit_budget(build.prepare(config, build.load_dataset(config, None)), 30.0)
 (Path(sys.argv[1]) / f"steps{World.join().rank}").write_text(str(fitted.train.steps))
 """
 
@@ -390,9 +391,9 @@ def test_a_half_made_folder_is_made_again_after_a_restart(tmp_path: Path, monkey
     folder.mkdir()
     (folder / "config.json").write_text("")
     config = quick("ce", train={"epochs": 1})
-    result = run.start(config, folder)
+    result = start.start(config, folder)
     assert result["steps"] == 1297 // 256
-    assert run.start(config, folder) == result  # whole by now, and at its end
+    assert start.start(config, folder) == result  # whole by now, and at its end
 
 
 def test_alone_in_the_world_nothing_is_sent() -> None:

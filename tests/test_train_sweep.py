@@ -9,8 +9,8 @@ import torch
 from conftest import quick
 from torch import Tensor, nn
 
-from rte import run
-from rte.predictor import Predictor
+from rte.run import build, start
+from rte.run.predictor import Predictor
 from rte.train.device import choose_device
 from rte.train.sweep import outputs
 from rte.views.loader import Loader
@@ -18,13 +18,13 @@ from rte.views.loader import Loader
 
 def test_mirror_is_the_mean_of_two_probabilities(tmp_path: Path) -> None:
     config = quick("rte", views={"mirror": True, "flip": False}, train={"epochs": 1})
-    result = run.start(config, tmp_path / "run")
+    result = start.start(config, tmp_path / "run")
     predictor = Predictor.load(tmp_path / "run")
-    data = run.load_dataset(config, None)
+    data = build.load_dataset(config, None)
     assert data.test is not None
     found = predictor.probabilities(data.test.images)
 
-    loader = Loader(data.test.images, data.test.y, predictor.task.engine(config), seed=0)
+    loader = Loader(data.test.images, data.test.y, predictor.spec.engine(config), seed=0)
     x = next(loader.plain(len(data.test)))
     with torch.no_grad():
         p = [predictor.method.predict(view).double().softmax(1) for view in (x, x.flip(3))]
@@ -35,7 +35,7 @@ def test_mirror_is_the_mean_of_two_probabilities(tmp_path: Path) -> None:
 
 def test_the_model_is_in_evaluation_mode_meanwhile() -> None:
     config = quick("ce")
-    prepared = run.prepare(config, run.load_dataset(config, None))
+    prepared = build.prepare(config, build.load_dataset(config, None))
     train = prepared.dataset.train
     model, modes = nn.Dropout(0.5), []
 
@@ -43,7 +43,7 @@ def test_the_model_is_in_evaluation_mode_meanwhile() -> None:
         modes.append(model.training)
         return x.flatten(1)[:, :3]
 
-    loader = Loader(train.images, train.y, prepared.task.engine(config), seed=0)
+    loader = Loader(train.images, train.y, prepared.spec.engine(config), seed=0)
     out = outputs(model, predict, loader, batch=500, device=choose_device("cpu"))
     assert out.shape == (len(train), 3)
     assert not any(modes)

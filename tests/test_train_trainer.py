@@ -18,7 +18,7 @@ from rte.config import RunConfig
 from rte.data.types import Dataset
 from rte.errors import TrainingError
 from rte.methods.base import Method, Progress
-from rte.run import load_dataset, make_trainer, prepare
+from rte.run.build import load_dataset, make_trainer, prepare
 from rte.train.trainer import Interrupted, Trainer
 
 METHODS = registry.methods()

@@ -13,9 +13,9 @@ from conftest import quick
 
 from rte.cli import main
 from rte.errors import ConfigError
+from rte.report.tuning import plan, planned
 from rte.search.plan import Plan, SearchConfig, read_plan, write_plan
 from rte.search.space import Choice, declared
-from rte.tune import plan, planned
 
 WITHOUT_RAY = "import sys; sys.modules['ray'] = None; from rte.cli import main; main()"
 

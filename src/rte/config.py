@@ -13,67 +13,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import ValidationError, model_validator
+from pydantic import ValidationError
 
 from rte import registry
 from rte.errors import ConfigError, did_you_mean
+from rte.nets.config import NetConfig
 from rte.noise.config import NoiseConfig
-from rte.parts.schedules import Cosine, Schedule, constant
-from rte.settings import Settings, setting
+from rte.settings import Settings
+from rte.train.config import TrainConfig
 from rte.views.config import ViewConfig
 
 Tree = dict[str, Any]
 S = TypeVar("S", bound=Settings)
-
-
-class NetConfig(Settings):
-    """The network."""
-
-    name: str = setting("compact", "see `rte list nets`")
-    dropout: float = setting(0.0, "share of activations dropped inside residual blocks", ge=0.0, lt=1.0)
-    wider: tuple[str, ...] = setting((), "networks that --budget may take instead, the cheapest first", strict=False)
-    wider_epochs: int = setting(15, "epochs that --budget must have the time for with a wider network", ge=1)
-
-
-class TrainConfig(Settings):
-    """How long, how fast, on what, and what is kept aside."""
-
-    epochs: int = setting(30, "passes over the training set", ge=1)
-    steps: int | None = setting(None, "stop after this many steps, though epochs be left; --budget sets it", ge=1)
-    batch: int = setting(128, "examples per step", ge=1)
-    optimizer: Literal["sgd", "adam", "muon"] = setting(
-        "sgd", "sgd (Nesterov momentum, as in the paper), adam, or muon (orthogonal steps for convolutions)"
-    )
-    lr: Schedule = setting(Cosine(scale=0.1), "learning rate", search=(1e-5, 0.1))
-    weight_decay: Schedule = setting(constant(5e-4), "L2 penalty on all weights", search=(5e-5, 2e-3))
-    momentum: float = setting(0.9, "momentum of sgd and muon, beta_1 of adam", ge=0.0, lt=1.0)
-    nesterov: bool = setting(True, "Nesterov's form of momentum")
-    accumulate: int = setting(1, "pieces a batch is computed in, one after another, to save memory", ge=1)
-    clip: float | None = setting(None, "largest norm of the gradient", gt=0.0)
-    examples: int | None = setting(
-        None, "train on at most so many examples, drawn at random, the same share of every given label", ge=2
-    )
-    resolution: Schedule = setting(
-        constant(1.0), "share of the side at which training sees images; below 1, steps are cheaper and coarser"
-    )
-    holdout: float = setting(0.0, "share of the noisily labelled training set kept aside for selection", ge=0.0, lt=1.0)
-    device: str = setting("auto", "auto, cpu, cuda, cuda:1, mps")
-    precision: Literal["auto", "fp32", "bf16"] = setting(
-        "fp32", "bf16: autocast, for accelerators; auto: that on processors which are faster in it, as with AMX"
-    )
-    compile: bool = setting(False, "torch.compile the networks; gains little on CPUs and starts slowly")
-    threads: int = setting(1, "threads that prepare views; results do not depend on it", ge=1)
-    evaluate_every: int = setting(1, "epochs between evaluations (the last is always evaluated)", ge=1)
-    evaluate_batch: int = setting(500, "images per forward pass of an evaluation", ge=1)
-    checkpoint_minutes: float = setting(5.0, "a checkpoint at least this often, besides one after each epoch", gt=0.0)
-
-    @model_validator(mode="after")
-    def _nesterov_needs_momentum(self) -> TrainConfig:
-        if self.optimizer == "sgd" and self.nesterov and self.momentum == 0:
-            raise ValueError("nesterov needs momentum above 0; set nesterov=false or momentum=0.9")
-        return self
 
 
 SECTIONS: dict[str, type[Settings]] = {

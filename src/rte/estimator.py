@@ -15,8 +15,8 @@ from rte.config import RunConfig, merge, resolve
 from rte.data.arrays import as_pixels, from_arrays
 from rte.data.types import ArrayImages
 from rte.errors import DataError
-from rte.predictor import Predictor
-from rte.run import Task, build_method, make_trainer, prepare
+from rte.run.build import InputSpec, build_method, make_trainer, prepare
+from rte.run.predictor import Predictor
 from rte.train.device import choose_device
 
 
@@ -77,7 +77,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.history_ = trainer.history
         self.n_features_in_ = int(np.prod(np.shape(X)[1:]))
         self.config_ = config.tree()
-        self.task_ = prepared.task
+        self.spec_ = prepared.spec
         self.state_ = {key: value.detach().cpu().numpy() for key, value in state.items()}
         self._predictor: Predictor | None = None
         return self
@@ -112,11 +112,11 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return config
 
     def _restore(self) -> Predictor:
-        config, task, device = RunConfig.from_tree(self.config_), self.task_, choose_device(self.device)
-        assert isinstance(task, Task)
-        method = build_method(config, task, torch.zeros(task.n, dtype=torch.int64), device)
+        config, spec, device = RunConfig.from_tree(self.config_), self.spec_, choose_device(self.device)
+        assert isinstance(spec, InputSpec)
+        method = build_method(config, spec, torch.zeros(spec.n, dtype=torch.int64), device)
         method.load_state_dict({key: torch.from_numpy(value) for key, value in self.state_.items()})
-        return Predictor(method.eval(), config, task, device)
+        return Predictor(method.eval(), config, spec, device)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())

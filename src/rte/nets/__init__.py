@@ -12,7 +12,7 @@ from rte.nets.cost import multiply_adds, parameters
 
 __all__ = ["Net", "available", "build", "multiply_adds", "parameters"]
 
-NOT_NETWORKS = {"base", "cost"}
+NOT_NETWORKS = {"base", "config", "cost"}
 
 
 def build(name: str, *, channels: int, classes: int, size: tuple[int, int], dropout: float = 0.0) -> Net:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rte.files import read_json, write_json
-from rte.run import reopen
+from rte.run.folder import reopen
 
 FILE = "measures.json"
 Say = Callable[[str, float], None]

@@ -18,7 +18,8 @@ from rte.errors import CheckpointError, DataError, TrainingError, UserError
 from rte.files import read_json, write_json
 from rte.reproduce.measure import measure, taken
 from rte.reproduce.plan import INTERVAL, POPULATION, Job, anchored, check_same
-from rte.run import load_dataset, prepare, resume, start
+from rte.run.build import load_dataset, prepare
+from rte.run.start import resume, start
 from rte.train.trainer import Observer
 
 try:
@@ -129,16 +130,16 @@ def _search(job: Job, folder: Path, data_dir: Path | None) -> None:
     """Begin a search with the paper's population, or go on with one; it draws its own table."""
     from rich.console import Console
 
-    from rte import tune
+    from rte.report import tuning
 
     if folder.exists() and not (folder / "tune.json").is_file():
         shutil.rmtree(folder)
     if folder.exists():
-        plan = tune.planned(folder, {}, data_dir)
+        plan = tuning.planned(folder, {}, data_dir)
     else:
-        plan = tune.plan(job.config, {"population": POPULATION, "interval": INTERVAL}, (), data_dir)
-        tune.begin(plan, folder)
-    tune.go(plan, folder, Console(), address=None, dashboard=False)
+        plan = tuning.plan(job.config, {"population": POPULATION, "interval": INTERVAL}, (), data_dir)
+        tuning.begin(plan, folder)
+    tuning.go(plan, folder, Console(), address=None, dashboard=False)
 
 
 def _sample(job: Job, folder: Path, data_dir: Path | None) -> None:

@@ -15,10 +15,10 @@ from typing import Any, Protocol
 
 import rte
 from rte.config import RunConfig
-from rte.environment import environment
 from rte.errors import CheckpointError
 from rte.files import read_json, write_json
-from rte.run import load_dataset, make_trainer, prepare
+from rte.run.build import load_dataset, make_trainer, prepare
+from rte.run.environment import environment
 from rte.search.cluster import ray_cluster, require, slots
 from rte.search.plan import Plan, SearchConfig, read_records, write_plan
 from rte.search.population import Population
@@ -53,7 +53,7 @@ def begin(plan: Plan, folder: Path) -> None:
             f"cannot make the folder {folder} ({error.strerror}); choose another with --out."
         ) from None
     write_json(folder / "environment.json", environment(plan.data_dir))
-    write_json(folder / "task.json", asdict(prepared.task))
+    write_json(folder / "input.json", asdict(prepared.spec))
     write_json(folder / "noise.json", prepared.manifest.tree())
     write_plan(folder, plan)
 

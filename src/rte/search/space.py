@@ -9,10 +9,11 @@ from typing import Any, TypeAlias
 from pydantic.fields import FieldInfo
 
 from rte import registry
-from rte.config import RunConfig, TrainConfig, merge, parse_override
+from rte.config import RunConfig, merge, parse_override
 from rte.errors import ConfigError, did_you_mean
 from rte.parts.schedules import AnySchedule
 from rte.settings import Settings
+from rte.train.config import TrainConfig
 
 Number: TypeAlias = int | float
 Values: TypeAlias = dict[str, Number]

@@ -22,10 +22,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rte.config import TrainConfig
 from rte.errors import ConfigError, TrainingError
 from rte.methods.base import Method, Predict, Progress, Terms
 from rte.rng import fold
+from rte.train.config import TrainConfig
 from rte.train.distributed import World
 from rte.train.journal import Journal
 from rte.train.muon import Muon

@@ -18,7 +18,8 @@ from rte.data.files import FileImages, image_files
 from rte.data.types import ArrayImages, Images
 from rte.errors import DataError
 from rte.methods.base import Method
-from rte.run import Task, load_method
+from rte.run.build import InputSpec
+from rte.run.folder import load_method
 from rte.train.device import choose_device
 from rte.train.sweep import outputs
 from rte.views.loader import Loader
@@ -30,24 +31,24 @@ class Predictor:
 
     method: Method
     config: RunConfig
-    task: Task
+    spec: InputSpec
     device: torch.device
 
     @classmethod
     def load(cls, folder: Path, *, which: str | None = None, device: str = "auto") -> Predictor:
         """The trained method of a run folder."""
         where = choose_device(device)
-        method, config, task = load_method(folder, where, which)
-        return cls(method, config, task, where)
+        method, config, spec = load_method(folder, where, which)
+        return cls(method, config, spec, where)
 
     def probabilities(self, images: Images) -> NDArray[np.float64]:
-        """(N, K), in the order of `task.classes`."""
-        if images.channels != self.task.channels:
+        """(N, K), in the order of `spec.classes`."""
+        if images.channels != self.spec.channels:
             raise DataError(
-                f"the images have {images.channels} channels, the model was trained on {self.task.channels}; "
+                f"the images have {images.channels} channels, the model was trained on {self.spec.channels}; "
                 "convert them first."
             )
-        loader = Loader(images, np.zeros(len(images), np.int64), self.task.engine(self.config), seed=0)
+        loader = Loader(images, np.zeros(len(images), np.int64), self.spec.engine(self.config), seed=0)
         batch, mirror = self.config.train.evaluate_batch, self.config.views.mirror
         logits = outputs(self.method, self.method.predict, loader, batch=batch, device=self.device, mirror=mirror)
         probs: NDArray[np.float64] = logits.double().softmax(1).numpy()
@@ -58,10 +59,10 @@ class Predictor:
         probs = self.probabilities(images)
         with out.open("w", newline="", encoding="utf-8") if out else nullcontext(sys.stdout) as file:
             rows = csv.writer(file)
-            rows.writerow(["image", "label", "confidence", *(self.task.classes if probabilities else ())])
+            rows.writerow(["image", "label", "confidence", *(self.spec.classes if probabilities else ())])
             for i, row in enumerate(probs):
                 shares = [f"{p:.6f}" for p in row] if probabilities else []
-                rows.writerow([images.label(i), self.task.classes[int(row.argmax())], f"{row.max():.6f}", *shares])
+                rows.writerow([images.label(i), self.spec.classes[int(row.argmax())], f"{row.max():.6f}", *shares])
 
 
 def open_images(source: str, channels: int) -> Images:

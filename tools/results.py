@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from reference import BLOCK
+
 from rte.errors import ConfigError
 from rte.files import read_json
-from rte.report.reference import BLOCK
 from rte.reproduce.define import MEASURES, Table, find
 
 Tree = dict[str, Any]
@@ -23,7 +24,7 @@ PAGE = "results.md"
 
 def update(docs: Path, results: Path | None = None) -> list[Path]:
     """Rewrite the generated parts of the page and draw the figures; returns what was written."""
-    from rte.report.figures import draw
+    from figures import draw
 
     results = results or docs.parent / "results"
     page = docs / PAGE

@@ -23,7 +23,7 @@ from rte.methods.base import Progress
 from rte.methods.rte import RobustTemporalEnsembling
 from rte.parts.schedules import constant
 from rte.parts.selftune import NoiseEstimate, signal
-from rte.run import Prepared, make_trainer
+from rte.run.build import Prepared, make_trainer
 from rte.train.distributed import World
 from rte.train.trainer import Trainer
 
@@ -100,7 +100,7 @@ def suitable(prepared: Prepared, epochs: Callable[[str], float], world: World | 
 
     Only where the noise makes a difference is it found out.
     """
-    classes, epochs = len(prepared.task.classes), cache(epochs)
+    classes, epochs = len(prepared.spec.classes), cache(epochs)
     names = {widest(prepared, epochs, capacity(noise, classes)) for noise in (1.0, 0.0)}
     if len(names) == 1:
         return names.pop()
@@ -135,9 +135,9 @@ def widest(prepared: Prepared, epochs: Callable[[str], float], per_image: float)
 
     Networks are asked for their epochs from the narrowest on, up to the first for which there is no time.
     """
-    net, task, found = prepared.config.net, prepared.task, prepared.config.net.name
+    net, spec, found = prepared.config.net, prepared.spec, prepared.config.net.name
     for name in net.wider:
-        made = nets.build(name, channels=task.channels, classes=len(task.classes), size=task.size, dropout=0.0)
+        made = nets.build(name, channels=spec.channels, classes=len(spec.classes), size=spec.size, dropout=0.0)
         if nets.parameters(made) > per_image * len(prepared.train_rows) or epochs(name) < net.wider_epochs:
             break
         found = name

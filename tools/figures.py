@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from rte.report.results import has_figure
+from results import has_figure
 
 Tree = dict[str, Any]
 OURS, PAPER, GREY = "#c2410c", "#1d4ed8", "#9aa5b1"

@@ -15,11 +15,12 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+from reference import update
+
 from rte import nets
 from rte.errors import ConfigError, did_you_mean
 from rte.files import read_json
 from rte.nets.cost import multiply_adds
-from rte.report.reference import update
 
 Tree = dict[str, Any]
 

@@ -1,0 +1,96 @@
+"""`rte fit`, `compare` and `resume`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rte.cli import options as opt
+from rte.cli.app import app
+from rte.cli.words import finish, interruptible, make_config, make_console, read_budget, run_name
+
+if TYPE_CHECKING:
+    from rte.config import RunConfig
+    from rte.report.progress import Bars
+
+
+@app.command()
+def fit(
+    data: opt.Data = "digits",
+    method: opt.Method = None,
+    preset: opt.Preset = None,
+    noise: opt.Noise = None,
+    net: opt.Net = None,
+    epochs: opt.Epochs = None,
+    budget: opt.Budget = None,
+    seed: opt.Seed = None,
+    settings: opt.Set = None,
+    data_dir: opt.DataDir = None,
+    schedule: opt.Schedule = None,
+    out: opt.Out = None,
+) -> None:
+    """Train a robust classifier; by default with RTE."""
+    config = make_config(data, method, preset, noise, net, epochs, seed, settings, schedule)
+    folder = out or Path("runs") / run_name(config)
+    finish(train_run(config, folder, data_dir, budget=read_budget(budget, epochs)), folder)
+
+
+@app.command()
+def compare(
+    data: opt.Data = "digits",
+    methods: opt.Methods = "ce,gce,rte",
+    preset: opt.Preset = None,
+    noise: opt.Noise = None,
+    net: opt.Net = None,
+    epochs: opt.Epochs = None,
+    budget: opt.Budget = None,
+    seed: opt.Seed = None,
+    settings: opt.Set = None,
+    data_dir: opt.DataDir = None,
+    out: opt.OutOfMany = None,
+) -> None:
+    """Train several methods on the same noisy labels and print one table."""
+    from rte.files import unused
+    from rte.report.progress import Bars
+    from rte.report.tables import comparison
+
+    seconds = read_budget(budget, epochs)
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    configs = [make_config(data, name, preset, noise, net, epochs, seed, settings) for name in names]
+    folder = out or unused(Path("runs") / run_name(configs[0], "compare"))
+    console = make_console()
+    results: list[dict[str, Any]] = []
+    with Bars(console) as bars:
+        for config in configs:
+            same = config.with_net(results[0]["net"]) if results and seconds else config  # which a budget may choose
+            results.append(train_run(same, folder / config.method_name, data_dir, bars, seconds))
+    console.print(comparison(results))
+    console.print(
+        "Run folders:", *(f"  {folder / config.method_name}" for config in configs), sep="\n", highlight=False
+    )
+
+
+@app.command()
+def resume(run: opt.Run, data_dir: opt.DataDir = None) -> None:
+    """Go on with a run that was stopped or killed, exactly where its last checkpoint left it."""
+    from rte.report.progress import Bars
+    from rte.run.folder import read_config
+    from rte.run.start import resume as resume_run
+
+    config = read_config(run)
+    with Bars(make_console()) as bars:
+        result = interruptible(lambda: resume_run(run, data_dir=data_dir, observer=bars.run(config.method_name)), run)
+    finish(result, run)
+
+
+def train_run(
+    config: RunConfig, folder: Path, data_dir: Path | None, bars: Bars | None = None, budget: float | None = None
+) -> dict[str, Any]:
+    from rte.report.progress import Bars
+    from rte.run.start import start
+
+    if bars is None:
+        with Bars(make_console()) as own:
+            return train_run(config, folder, data_dir, own, budget)
+    observer = bars.run(config.method_name)
+    return interruptible(lambda: start(config, folder, data_dir=data_dir, observer=observer, budget=budget), folder)

@@ -1,0 +1,53 @@
+"""`rte evaluate` and `predict`: what a finished run is used for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rte.cli import options as opt
+from rte.cli.app import app
+from rte.cli.words import make_console
+
+
+@app.command()
+def evaluate(
+    run: opt.Run,
+    data_dir: opt.DataDir = None,
+    which: opt.Which = None,
+    json_file: opt.JsonFile = None,
+    corruptions: opt.Corruptions = False,
+    official: opt.Official = None,
+) -> None:
+    """Score a trained run on its test set: top-1, top-5, NLL, ECE; teacher and student."""
+    from rte.files import write_json
+    from rte.report.tables import corruption_errors, scores
+    from rte.run.folder import reopen
+
+    method, examiner = reopen(run, data_dir=data_dir, which=which)
+    result: dict[str, Any] = {**examiner(method), "memorisation": examiner.memorisation(method)}
+    console = make_console()
+    console.print(scores(result))
+    if corruptions or official:
+        from rich.progress import Progress
+
+        with Progress(console=console) as bar:
+            task = bar.add_task("corruptions", total=None)
+            result["corruptions"] = examiner.corruptions(
+                method,
+                official=official,
+                progress=lambda step: bar.update(task, completed=step.done, total=step.total, description=step.name),
+            )
+        console.print(corruption_errors(result["corruptions"]))
+    if json_file:
+        write_json(json_file, result)
+
+
+@app.command()
+def predict(run: opt.Run, images: opt.Images, out: opt.Csv = None, probabilities: opt.Probabilities = False) -> None:
+    """Predict the class of new images."""
+    from rte.run.predictor import Predictor, open_images
+
+    predictor = Predictor.load(run)
+    predictor.write_csv(open_images(images, predictor.spec.channels), out, probabilities=probabilities)
+    if out:
+        make_console().print(f"Predictions are in {out}.", highlight=False)

@@ -1,0 +1,102 @@
+"""What several commands say and do alike."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from rte.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import Console
+
+    from rte.config import RunConfig
+
+
+def make_config(
+    data: str,
+    method: str | None,
+    preset: str | None,
+    noise: str | None,
+    net: str | None,
+    epochs: int | None,
+    seed: int | None,
+    settings: list[str] | None,
+    schedule: Path | None = None,
+) -> RunConfig:
+    from rte.config import parse_data, resolve
+    from rte.noise.config import parse_noise
+
+    options: dict[str, Any] = {"data": parse_data(data)}
+    options |= {"seed": seed} if seed is not None else {}
+    options |= {"noise": parse_noise(noise)} if noise is not None else {}
+    options |= {"net": {"name": net, "wider": []}} if net is not None else {}
+    options |= {"train": {"epochs": epochs}} if epochs is not None else {}
+    options |= {"method": {"name": method}} if method is not None else {}
+    preset = preset or ("digits" if data == "digits" else "default")
+    if schedule is None:
+        return resolve(preset, options, settings or ())
+    from rte.search.schedule import read_schedule, resolve_with
+
+    found = read_schedule(schedule)
+    for note in found.notes():
+        print(f"rte: {note}", file=sys.stderr)
+    return resolve_with(found, preset, options, settings or ())
+
+
+def run_name(config: RunConfig, method: str | None = None) -> str:
+    """data-method-noise-seed: what a run folder is called unless --out says otherwise."""
+    noise = (
+        config.noise.name if config.noise.name in ("none", "labels") else f"{config.noise.name}-{config.noise.ratio:g}"
+    )
+    return f"{config.data_name}-{method or config.method_name}-{noise}-s{config.seed}"
+
+
+def read_budget(budget: str | None, epochs: int | None) -> float | None:
+    if budget is None:
+        return None
+    if epochs is not None:
+        raise UserError("--budget and --epochs each set the length of the run; give one of them.")
+    from rte.run.budget import parse_budget
+
+    return parse_budget(budget)
+
+
+def interruptible(train: Callable[[], dict[str, Any]], folder: Path, command: str = "resume") -> dict[str, Any]:
+    from rte.train.trainer import Interrupted
+
+    try:
+        return train()
+    except Interrupted as stop:
+        print(f"rte: stopped by {stop}; the state is saved, go on with `rte {command} {folder}`.", file=sys.stderr)
+        raise typer.Exit(130) from None
+
+
+def finish(result: dict[str, Any], folder: Path) -> None:
+    from rte.report.tables import heading, percent, scores
+
+    console = make_console()
+    console.print(f"{result['method']} on {heading(result)}", highlight=False)
+    if result["noise"]["warning"]:
+        console.print(f"Note: {result['noise']['warning']}", highlight=False)
+    console.print(scores(result))
+    memory = result.get("memorisation") or {}
+    if memory.get("memorised") is not None:
+        learnt, seen_through = percent(memory["memorised"]), percent(memory["recovered"])
+        console.print(
+            f"Of the wrongly labelled training images {learnt} % were memorised and {seen_through} % are predicted as "
+            "what they really are.",
+            highlight=False,
+        )
+    console.print(f"Trained for {result['train_seconds']:.0f} s; the run folder is {folder}", highlight=False)
+
+
+def make_console() -> Console:
+    from rich.console import Console
+
+    return Console()

@@ -1,0 +1,181 @@
+"""From settings to a trainer: where the stages are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rte import nets, registry
+from rte.config import RunConfig
+from rte.data.statistics import channel_statistics, holdout
+from rte.data.types import Dataset
+from rte.errors import ConfigError
+from rte.evaluate.examiner import Examiner
+from rte.methods.base import Method, Task
+from rte.noise.inject import Manifest, corrupt
+from rte.rng import fold
+from rte.train.device import check_precision, choose_device, faster_in_half, keep_memory
+from rte.train.distributed import World
+from rte.train.journal import Journal
+from rte.train.trainer import Observer, Trainer
+from rte.views.engine import ViewEngine
+from rte.views.loader import Loader
+
+MIXED_SIZE = 64
+"""The side that images of differing or large size are brought to, unless views.size says otherwise."""
+SAMPLE = 1000
+"""How many training images a network may look at before training begins."""
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """What must be known of the data to rebuild a trained method and feed it images."""
+
+    classes: tuple[str, ...]
+    channels: int
+    size: tuple[int, int]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    n: int
+
+    @classmethod
+    def from_json(cls, tree: dict[str, Any]) -> InputSpec:
+        lists = {key: tuple(value) for key, value in tree.items() if isinstance(value, list)}
+        return cls(**{**tree, **lists})
+
+    def engine(self, config: RunConfig) -> ViewEngine:
+        return ViewEngine(config.views, mean=self.mean, std=self.std, size=self.size, channels=self.channels)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Data of a run, ready to be trained on. `dataset` carries the given, perhaps corrupted, labels."""
+
+    config: RunConfig
+    dataset: Dataset
+    manifest: Manifest
+    spec: InputSpec
+    train_rows: NDArray[np.int64]
+    val_rows: NDArray[np.int64]
+
+
+def load_dataset(config: RunConfig, data_dir: Path | None) -> Dataset:
+    """The dataset a config names, as released."""
+    dataset: Dataset = registry.dataset(config.data_name).load(config.data, data_dir)
+    return dataset
+
+
+def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
+    """Inject the noise, draw the examples, keep the held-out part aside, take the channel statistics."""
+    dataset, manifest = corrupt(dataset, config.noise, config.seed)
+    train_rows, val_rows = _rows(dataset.train.y, config)
+    if config.train.batch > len(train_rows):
+        raise ConfigError(
+            f"train.batch = {config.train.batch} is larger than the training set of {len(train_rows)} images; "
+            f"set train.batch={max(1, len(train_rows) // 4)} or less."
+        )
+    images = dataset.train.images
+    size = images.size
+    if config.views.size is not None:
+        size = (config.views.size, config.views.size)
+    elif size is None or max(size) > 2 * MIXED_SIZE:
+        size = (MIXED_SIZE, MIXED_SIZE)
+    mean, std = channel_statistics(images)
+    spec = InputSpec(dataset.classes, images.channels, size, mean, std, len(train_rows))
+    return Prepared(config, dataset, manifest, spec, train_rows, val_rows)
+
+
+def _rows(y: NDArray[np.int64], config: RunConfig) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows to train on and rows held out, of all or of `train.examples` rows."""
+    rows = np.arange(len(y), dtype=np.int64)
+    if (most := config.train.examples) is not None and most < len(y):
+        rows = holdout(y, most / len(y), fold(config.seed, "examples"))[1]
+    if not config.train.holdout:
+        return rows, rows[:0]
+    train, held = holdout(y[rows], config.train.holdout, config.seed)
+    return rows[train], rows[held]
+
+
+def build_method(
+    config: RunConfig, spec: InputSpec, y: torch.Tensor, device: torch.device, sample: torch.Tensor | None = None
+) -> Method:
+    """The method with freshly made networks; each network of it starts differently, each run of it the same.
+
+    `sample` are training images for networks that look at some before they begin; not needed to load a state.
+    """
+    made = 0
+
+    def build() -> torch.nn.Module:
+        nonlocal made
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(fold(config.seed, "init", made) >> 1)
+            net = nets.build(
+                config.net.name,
+                channels=spec.channels,
+                classes=len(spec.classes),
+                size=spec.size,
+                dropout=config.net.dropout,
+            )
+        made += 1
+        if sample is not None:
+            net.calibrate(sample)
+        if config.train.compile:
+            net.compile()
+        return net.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
+
+    cls = registry.method(config.method_name)
+    return cls(config.method, Task(y, len(spec.classes), build)).to(device)
+
+
+def settled(config: RunConfig, world: World) -> RunConfig:
+    """The same settings with a precision that holds on every machine, where `auto` left it to this one."""
+    if config.train.precision != "auto":
+        return config
+    device = choose_device(config.train.device)
+    half = world.any([world.first and faster_in_half(device)], device)[0]
+    return config.with_train(precision="bf16" if half else "fp32")
+
+
+def make_trainer(
+    prepared: Prepared,
+    *,
+    save: Callable[[str, dict[str, Any]], None],
+    observer: Observer | None = None,
+    world: World | None = None,
+) -> tuple[Trainer, Examiner]:
+    """A trainer at the start of the run, with no journal yet, and the examiner of its method."""
+    config, spec = settled(prepared.config, world or World()), prepared.spec
+    device = choose_device(config.train.device)
+    check_precision(device, config.train.precision)
+    keep_memory()
+    torch.backends.cudnn.benchmark = device.type == "cuda"
+    engine = spec.engine(config)
+    train = prepared.dataset.train.take(prepared.train_rows)
+    spread = np.linspace(0, len(train) - 1, min(len(train), SAMPLE)).astype(np.int64)  # data may be sorted by class
+    sample = next(Loader(train.take(spread).images, train.y[spread], engine, seed=0).plain(SAMPLE))
+    method = build_method(config, spec, torch.from_numpy(train.y), device, sample)
+    pin = device.type == "cuda"
+    loader = Loader(train.images, train.y, engine, seed=config.seed, threads=config.train.threads, pin=pin)
+    examiner = Examiner(
+        prepared.dataset, prepared.train_rows, prepared.val_rows, engine, device, config.train.evaluate_batch
+    )
+    trainer = Trainer(
+        config.train,
+        method,
+        loader,
+        n=len(train),
+        seed=config.seed,
+        device=device,
+        examine=examiner,
+        journal=Journal(None),
+        save=save,
+        observer=observer,
+        world=world,
+    )
+    return trainer, examiner

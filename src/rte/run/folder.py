@@ -1,0 +1,95 @@
+"""What a run folder holds, and how it is read again.
+
+config.json       the resolved settings             journal.jsonl   what happened, line by line
+environment.json  versions, machine, time           checkpoint.pt   the latest state
+input.json        classes, image shape, statistics  selected.pt     the best state on held-out noisy data
+noise.json        the noise manifest                result.json     the final numbers
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rte.config import RunConfig
+from rte.errors import CheckpointError
+from rte.evaluate.examiner import Examiner
+from rte.files import read_json, write_json
+from rte.methods.base import Method
+from rte.run.build import InputSpec, Prepared, build_method, load_dataset, prepare
+from rte.run.environment import environment
+from rte.train import checkpoint
+from rte.train.device import choose_device
+
+LAST_FOUNDED = "noise.json"
+"""Where this file is, a run folder is whole."""
+
+
+def found(folder: Path, prepared: Prepared, data_dir: Path | None, *, again: bool) -> None:
+    """Make a run folder with everything that is known before the first step; `again`: it may be there, half made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=again)
+    except OSError as error:
+        raise CheckpointError(
+            f"cannot make the run folder {folder} ({error.strerror}); choose another with --out."
+        ) from None
+    write_json(folder / "config.json", prepared.config.tree())
+    write_json(folder / "environment.json", environment(data_dir))
+    write_json(folder / "input.json", asdict(prepared.spec))
+    write_json(folder / LAST_FOUNDED, prepared.manifest.tree())
+
+
+def read_config(folder: Path) -> RunConfig:
+    """The settings of a run folder."""
+    if not (folder / "config.json").is_file():
+        raise CheckpointError(
+            f"{folder} is no run folder (it has no config.json); give the folder that `rte fit` printed."
+        )
+    return RunConfig.from_tree(read_json(folder / "config.json"))
+
+
+def load_method(
+    folder: Path, device: torch.device, which: str | None = None, *, y: torch.Tensor | None = None
+) -> tuple[Method, RunConfig, InputSpec]:
+    """The trained method of a run folder: as selected on held-out noisy data if it was, else as it was last.
+
+    y (N,) are the given labels it was trained on, which only `trust` needs: `reopen` has them.
+    """
+    config, spec = read_config(folder), read_spec(folder)
+    name = which or ("selected" if (folder / "selected.pt").exists() else "checkpoint")
+    state = checkpoint.load(folder / f"{name}.pt", device)
+    method = build_method(config, spec, torch.zeros(spec.n, dtype=torch.int64) if y is None else y, device)
+    method.load_state_dict(state["method"])
+    return method.eval(), config, spec
+
+
+def evaluate(folder: Path, *, data_dir: Path | None = None, which: str | None = None) -> dict[str, Any]:
+    """Score a trained run again, from its folder and its data."""
+    method, examiner = reopen(folder, data_dir=data_dir, which=which)
+    return {**examiner(method), "memorisation": examiner.memorisation(method)}
+
+
+def reopen(folder: Path, *, data_dir: Path | None = None, which: str | None = None) -> tuple[Method, Examiner]:
+    """The trained method of a run folder and the examiner of its data."""
+    config = read_config(folder)
+    device = choose_device(config.train.device)
+    prepared = prepare(config, load_dataset(config, data_folder(folder, data_dir)))
+    given = torch.from_numpy(prepared.dataset.train.y[prepared.train_rows])
+    method, _, spec = load_method(folder, device, which, y=given)
+    engine = spec.engine(config)
+    return method, Examiner(prepared.dataset, prepared.train_rows, prepared.val_rows, engine, device)
+
+
+def data_folder(folder: Path, given: Path | None) -> Path | None:
+    """The folder datasets are looked for in: the one given now, else the one the run began with."""
+    before = read_json(folder / "environment.json").get("data_dir")
+    return given or (Path(before) if before else None)
+
+
+def read_spec(folder: Path) -> InputSpec:
+    """What the run folder says of its data; runs of before kept it as task.json."""
+    old = folder / "task.json"
+    return InputSpec.from_json(read_json(old if old.is_file() else folder / "input.json"))

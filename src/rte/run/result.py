@@ -1,0 +1,44 @@
+"""The final numbers of a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import rte
+from rte.evaluate.examiner import Examiner
+from rte.evaluate.metrics import summarise
+from rte.run.build import Prepared
+from rte.train.trainer import Trainer
+
+
+def summary(prepared: Prepared, trainer: Trainer, examiner: Examiner) -> dict[str, Any]:
+    """The final numbers of a run: accuracies are called `last`, `last5` or `best`, and `best` peeks at the test set."""
+    history, config = trainer.history, prepared.config
+    out: dict[str, Any] = {
+        "data": config.data_name,
+        "method": config.method_name,
+        "net": config.net.name,
+        "seed": config.seed,
+        "digest": config.digest,
+        "version": rte.__version__,
+        "noise": {
+            "name": prepared.manifest.name,
+            "asked": prepared.manifest.ratio_asked,
+            "measured": prepared.manifest.ratio_measured,
+            "warning": prepared.manifest.warning,
+        },
+        "epochs": config.train.epochs,
+        "steps": trainer.step,
+        "train_seconds": round(trainer.seconds, 2),
+        "parameters": sum(p.numel() for p in trainer.method.parameters() if p.requires_grad),
+    }
+    for name in ("test", "student", "val"):
+        if history and name in history[-1]:
+            out[name] = {**summarise([entry[name]["top1"] for entry in history]), **history[-1][name]}
+    if "val" in out:
+        chosen = max(history, key=lambda entry: entry["val"]["top1"])
+        out["selected"] = {"epoch": chosen["epoch"], "val": chosen["val"]["top1"]}
+        if "test" in chosen:
+            out["selected"]["test"] = chosen["test"]["top1"]
+    out["memorisation"] = examiner.memorisation(trainer.method)
+    return out
