@@ -10,8 +10,10 @@ from typing import Any, TypeAlias
 from rte.config import RunConfig
 from rte.errors import CheckpointError, UserError
 from rte.files import read_json
-from rte.run import build, start
 from rte.run.budget import Meter, metered, most, suitable
+from rte.run.build import Prepared, load_dataset, prepare, settled
+from rte.run.folder import read_config
+from rte.run.start import resume, start
 from rte.train.distributed import World
 from rte.train.trainer import Interrupted
 
@@ -32,16 +34,16 @@ def plainly(main: Callable[[], None]) -> None:
 def trained(folder: Path, config: RunConfig, data_dir: Path | None = None) -> dict[str, Any]:
     """The result of a run: read if it is there, continued if it was begun, else made."""
     if not folder.exists():
-        return start.start(config, folder, data_dir=data_dir)
-    if folder.read_config(folder).digest != build.settled(config, World()).digest:
+        return start(config, folder, data_dir=data_dir)
+    if read_config(folder).digest != settled(config, World()).digest:
         raise CheckpointError(f"{folder} holds a run with other settings; choose another folder.")
     done = folder / "result.json"
-    result: dict[str, Any] = read_json(done) if done.exists() else start.resume(folder, data_dir=data_dir)
+    result: dict[str, Any] = read_json(done) if done.exists() else resume(folder, data_dir=data_dir)
     return result
 
 
-def prepared(config: RunConfig, data_dir: Path | None) -> build.Prepared:
-    return build.prepare(config, build.load_dataset(config, data_dir))
+def prepared(config: RunConfig, data_dir: Path | None) -> Prepared:
+    return prepare(config, load_dataset(config, data_dir))
 
 
 def meters(

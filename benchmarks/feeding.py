@@ -22,7 +22,7 @@ from rte.config import resolve
 from rte.data.arrays import from_arrays
 from rte.files import write_json
 from rte.methods.base import Progress
-from rte.run import build
+from rte.run.build import make_trainer, prepare
 from rte.views.batch import Batch
 from rte.views.loader import Loader, Request
 
@@ -54,8 +54,8 @@ def measure(net: str, views: int, batch: int, steps: int) -> dict[str, Any]:
         "train": {"batch": batch},
     }
     config = resolve("default", options)
-    prepared = build.prepare(config, dataset)
-    trainer, _ = build.make_trainer(prepared, save=lambda name, state: None)
+    prepared = prepare(config, dataset)
+    trainer, _ = make_trainer(prepared, save=lambda name, state: None)
     loader = Clock(trainer.loader.images, trainer.loader.y, trainer.loader.engine, seed=0, threads=config.train.threads)
     trainer.loader = loader
     plan, index = trainer.method.views(Progress(0, 1)), np.arange(batch)

@@ -1,7 +1,7 @@
 """Accuracy against minutes on CIFAR-10 with noisy labels: every method with the same network, fitted to the same time.
 
     python benchmarks/frontier.py --data-dir DIR --json results/frontier.json --figure docs/images/frontier.png
-    python -m rte.report.measured docs                          # puts the numbers on the page
+    python tools/measured.py docs                          # puts the numbers on the page
 
 First it is measured on an idle machine which network --budget takes for each time and noise, and by turns how many
 steps of each method with that network fit into it; both are kept in OUT/steps.json. A method that comes later is timed

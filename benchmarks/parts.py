@@ -1,7 +1,7 @@
 """The preset `laptop` without each of its parts, several seeds, at equal time: what each part brings.
 
     python benchmarks/parts.py --data-dir DIR --json results/parts.json
-    python -m rte.report.measured docs                          # puts the numbers on the page
+    python tools/measured.py docs                          # puts the numbers on the page
 
 RTE on CIFAR-10 with a fifth of the training images held out with their noisy labels, by which parts are judged; test
 accuracy is reported beside it. The run with all parts has as many epochs as five minutes on two cores have with all
@@ -26,7 +26,7 @@ from rte.config import RunConfig, merge, resolve
 from rte.files import read_json, write_json
 from rte.noise.config import parse_noise
 from rte.reproduce.plan import anchored, part
-from rte.run import folder
+from rte.run.folder import reopen
 
 Tree: TypeAlias = dict[str, Any]
 ALL, ONE_LOOK = "the preset", "predictions without mirror images"
@@ -103,7 +103,7 @@ def examined(one: Tree, data_dir: Path | None) -> dict[str, Tree]:
     if one["name"] == ALL:
         again = one["folder"] / "one_look.json"
         if not again.exists():
-            method, examiner = folder.reopen(one["folder"], data_dir=data_dir, which="checkpoint")
+            method, examiner = reopen(one["folder"], data_dir=data_dir, which="checkpoint")
             examiner.engine.cfg = examiner.engine.cfg.model_copy(update={"mirror": False})
             seen = examiner(method)
             write_json(again, {"held_out": seen["val"]["top1"], "test": seen["test"]["top1"]})

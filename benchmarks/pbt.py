@@ -1,7 +1,7 @@
 """Population based training against the manual preset with the same total compute: digits, 60 % symmetric noise.
 
     python benchmarks/pbt.py --json results/pbt-digits.json --figure docs/images/pbt-digits.png
-    python -m rte.report.measured docs                          # puts the numbers on the page
+    python tools/measured.py docs                          # puts the numbers on the page
 
 For each seed three contestants train on the same noisy labels, a tenth of which is held out, for as many epochs in all:
 
@@ -30,7 +30,7 @@ from rte.errors import CheckpointError
 from rte.files import write_json
 from rte.report import tuning
 from rte.report.schedules import draw
-from rte.search.plan import read_plan, read_records
+from rte.search.definition import read_plan, read_records
 
 SEARCH = [
     "train.lr=[0.01, 0.2]",

@@ -1,7 +1,7 @@
 """How many times as fast a step of the preset `laptop` is in bf16 as in single precision, on this processor.
 
     python benchmarks/precision.py --data-dir DIR --json results/precision.json
-    python -m rte.report.measured docs                          # puts the numbers on the page
+    python tools/measured.py docs                          # puts the numbers on the page
 
 A step is everything the trainer does, averaged over the resolutions of a run. Both are timed by turns in one process,
 with nothing beside it.

@@ -1,7 +1,7 @@
 """Steps per second of two processes with one thread each, against one process with one thread and with two.
 
     python benchmarks/scaling.py --json results/scaling.json
-    python -m rte.report.measured docs                          # puts the numbers on the page
+    python tools/measured.py docs                          # puts the numbers on the page
 
 All three train RTE with the same batch on random images of CIFAR's size, and take turns within each round while the
 others wait, so that other work on the machine slows all alike. A ratio is the median of the rounds' ratios.
@@ -27,7 +27,7 @@ import torch
 from rte.config import resolve
 from rte.data.arrays import from_arrays
 from rte.files import write_json
-from rte.run import build
+from rte.run.build import make_trainer, prepare
 from rte.train.distributed import World
 
 TEAMS = {"1 process, 1 thread": (1, 1), "1 process, 2 threads": (1, 2), "2 processes, 1 thread each": (2, 1)}
@@ -51,8 +51,8 @@ def work(pipe: Connection, rank: int, size: int, port: int, threads: int, settin
         "train": {"batch": batch, "device": "cpu"},
     }
     config = resolve("default", options)
-    prepared = build.prepare(config, from_arrays(images, rng.integers(0, 10, len(images))))
-    trainer, _ = build.make_trainer(prepared, save=lambda name, state: None, world=world)
+    prepared = prepare(config, from_arrays(images, rng.integers(0, 10, len(images))))
+    trainer, _ = make_trainer(prepared, save=lambda name, state: None, world=world)
     going = trainer.steps()
     while steps := pipe.recv():
         world.wait()

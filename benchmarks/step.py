@@ -21,7 +21,7 @@ from common import plainly
 
 from rte.config import resolve
 from rte.files import write_json
-from rte.run import build
+from rte.run.build import load_dataset, make_trainer, prepare
 from rte.train.trainer import Trainer
 
 
@@ -56,8 +56,8 @@ def seconds(work: Callable[[], object], times: int) -> float:
 def measure(net: str, strong: int, batch: int, rounds: int, data_dir: Path | None) -> dict[str, object]:
     settings = {"data": {"name": "cifar10"}, "net": {"name": net}, "train": {"batch": batch}}
     config = resolve("default", {**settings, "method": {"name": "rte", "views": strong}})
-    prepared = build.prepare(config, build.load_dataset(config, data_dir))
-    trainer, _ = build.make_trainer(prepared, save=lambda name, state: None)
+    prepared = prepare(config, load_dataset(config, data_dir))
+    trainer, _ = make_trainer(prepared, save=lambda name, state: None)
     steps = endless(trainer)
     bare = floor(trainer, batch, strong, prepared.spec.size, prepared.spec.channels)
     for _ in range(3):

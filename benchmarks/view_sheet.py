@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from rte.views import augmix, kernels
 from rte.views.augmix import AugMix
-from rte.views.batch import Plan
+from rte.views.batch import ViewPlan
 from rte.views.config import ViewConfig
 from rte.views.engine import ViewEngine
 from rte.views.operations import Kind, Operation
@@ -85,7 +85,7 @@ def randomly(image: Pixels, strong: str, n: int) -> list[Pixels]:
     channels = image.shape[2]
     cfg = ViewConfig.model_validate({"strong": strong, "pad": 0, "flip": False})
     engine = ViewEngine(cfg, mean=(0.0,) * channels, std=(1.0,) * channels, size=(SIDE, SIDE), channels=channels)
-    views = engine.render(np.stack([image] * n), np.arange(n), seed=2, epoch=0, plan=Plan(1, 1))[n:]
+    views = engine.render(np.stack([image] * n), np.arange(n), seed=2, epoch=0, plan=ViewPlan(1, 1))[n:]
     return list(np.round(views * 255).astype(np.uint8))
 
 

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from rte.files import write_json
-from rte.views.batch import Plan
+from rte.views.batch import ViewPlan
 from rte.views.config import ViewConfig
 from rte.views.engine import ViewEngine
 
@@ -109,7 +109,7 @@ def with_engine(
 ) -> float:
     """The same, with `out` for the batch."""
     start = thread_time()
-    engine.render(images, np.arange(len(images)), seed=seed, epoch=0, plan=Plan(1, views), out=out)
+    engine.render(images, np.arange(len(images)), seed=seed, epoch=0, plan=ViewPlan(1, views), out=out)
     return thread_time() - start
 
 

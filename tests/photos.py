@@ -10,7 +10,7 @@ from PIL import Image
 
 from rte.config import merge, resolve
 from rte.data.types import Split
-from rte.run import start
+from rte.run.start import start
 
 SMALL: dict[str, Any] = {
     "train": {"epochs": 1, "batch": 3, "device": "cpu"},
@@ -46,4 +46,4 @@ def names(split: Split | None) -> list[str]:
 
 def train(preset: str, data_dir: Path, **settings: Any) -> dict[str, Any]:
     """One epoch with a preset's own data, views and method, on a small network; returns the final numbers."""
-    return start.start(resolve(preset, merge(SMALL, settings)), data_dir / "run", data_dir=data_dir)
+    return start(resolve(preset, merge(SMALL, settings)), data_dir / "run", data_dir=data_dir)

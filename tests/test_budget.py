@@ -26,8 +26,8 @@ from rte.files import read_json
 from rte.methods.base import Progress
 from rte.methods.ce import CrossEntropy
 from rte.parts.schedules import Linear
-from rte.run import build
 from rte.run.budget import Meter, fit_budget, most, parse_budget, piloted, suitable, widest
+from rte.run.build import Prepared, load_dataset, prepare
 from rte.train.trainer import Interrupted, Trainer
 
 
@@ -137,7 +137,7 @@ WIDER = {"name": "compact-8", "wider": ["compact-12", "compact-16"], "wider_epoc
 )
 def test_a_wider_network_is_taken_where_there_is_time_to_train_it(epochs: float, name: str) -> None:
     config = quick("ce", net=WIDER)
-    prepared = build.prepare(config, build.load_dataset(config, None))
+    prepared = prepare(config, load_dataset(config, None))
     assert widest(prepared, shared(prepared, epochs), 100) == name
     as_it_is = quick("ce", net={**WIDER, "wider": []})
     few = replace(prepared, train_rows=prepared.train_rows[:100])  # of compact-8's 18,674 parameters
@@ -145,7 +145,7 @@ def test_a_wider_network_is_taken_where_there_is_time_to_train_it(epochs: float,
     assert widest(replace(prepared, config=as_it_is), shared(prepared, epochs), 100) == "compact-8"
 
 
-def shared(prepared: build.Prepared, epochs: float) -> Callable[[str], float]:
+def shared(prepared: Prepared, epochs: float) -> Callable[[str], float]:
     """Epochs that each network would have in the time in which compact-8 has so many, by its multiply-adds."""
     task = prepared.spec
 
@@ -159,7 +159,7 @@ def shared(prepared: build.Prepared, epochs: float) -> Callable[[str], float]:
 def test_networks_are_timed_up_to_the_first_for_which_there_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "PER_IMAGE", 10_000)
     config = quick("ce", net=WIDER)
-    prepared = build.prepare(config, build.load_dataset(config, None))
+    prepared = prepare(config, load_dataset(config, None))
     epochs = Mock(return_value=9)
     assert suitable(prepared, epochs) == "compact-8"
     epochs.assert_called_once_with("compact-12")
@@ -167,7 +167,7 @@ def test_networks_are_timed_up_to_the_first_for_which_there_is_no_time(monkeypat
 
 def test_noisy_labels_get_a_narrower_network(monkeypatch: pytest.MonkeyPatch) -> None:
     config = quick("ce", net=WIDER)
-    prepared = build.prepare(config, build.load_dataset(config, None))
+    prepared = prepare(config, load_dataset(config, None))
     task = prepared.spec
     large = nets.build("compact-16", channels=task.channels, classes=len(task.classes), size=task.size, dropout=0.0)
     monkeypatch.setattr(budget, "PER_IMAGE", 1.01 * nets.parameters(large) / len(prepared.train_rows))
@@ -183,7 +183,7 @@ def test_noisy_labels_get_a_narrower_network(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_run_on_trial_finds_the_noise(share: float) -> None:
     noise = {"name": "symmetric", "ratio": share}
     config = quick("ce", noise=noise, train={"batch": 32}, net={"name": "compact-8"})
-    assert piloted(build.prepare(config, build.load_dataset(config, None))) == pytest.approx(share, abs=0.08)
+    assert piloted(prepare(config, load_dataset(config, None))) == pytest.approx(share, abs=0.08)
 
 
 def test_a_run_on_trial_is_the_same_for_every_method(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,14 +191,14 @@ def test_a_run_on_trial_is_the_same_for_every_method(monkeypatch: pytest.MonkeyP
     found = set()
     for method, train in (("ce", {}), ("gce", {"optimizer": "sgd", "lr": 0.3}), ("rte", {"momentum": 0.5})):
         config = quick(method, noise={"name": "symmetric", "ratio": 0.4}, train=train)
-        found.add(piloted(build.prepare(config, build.load_dataset(config, None))))
+        found.add(piloted(prepare(config, load_dataset(config, None))))
     assert len(found) == 1
     assert 0 < found.pop() < 1
 
 
 def test_the_length_is_that_of_the_network_which_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     config = quick("ce", net=WIDER, train={"evaluate_every": 1_000_000})
-    prepared = build.prepare(config, build.load_dataset(config, None))
+    prepared = prepare(config, load_dataset(config, None))
     seconds = {"compact-8": 0.01, "compact-16": 0.04}
 
     def timed(made: Trainer) -> tuple[float, float]:
@@ -233,7 +233,7 @@ def test_methods_are_compared_on_the_network_that_the_first_one_got(
 
 def test_a_budget_becomes_a_number_of_steps() -> None:
     config = quick("ce")
-    fitted = fit_budget(build.prepare(config, build.load_dataset(config, None)), 3600.0)
+    fitted = fit_budget(prepare(config, load_dataset(config, None)), 3600.0)
     assert fitted.train.steps is not None
     per_epoch = 1297 // config.train.batch
     assert fitted.train.epochs == math.ceil(fitted.train.steps / per_epoch)
@@ -243,7 +243,7 @@ def test_a_budget_becomes_a_number_of_steps() -> None:
 def test_too_little_time_is_refused() -> None:
     config = quick("ce")
     with pytest.raises(ConfigError, match=r"a budget of 0 s is enough for 0 steps .* give more time"):
-        fit_budget(build.prepare(config, build.load_dataset(config, None)), 0.01)
+        fit_budget(prepare(config, load_dataset(config, None)), 0.01)
 
 
 # ---- runs that end after so many steps

@@ -20,10 +20,10 @@ import rte
 from rte.views.config import ViewConfig
 from rte.views.engine import ViewEngine
 from rte.views.loader import Loader
-from rte.views.batch import Plan
+from rte.views.batch import ViewPlan
 assert "numba" not in sys.modules, "numba was loaded by an import"
 engine = ViewEngine(ViewConfig(), mean=(0.5,) * 3, std=(0.5,) * 3, size=(8, 8), channels=3)
-engine.render(np.zeros((2, 8, 8, 3), np.uint8), np.arange(2), seed=0, epoch=0, plan=Plan(1, 1))
+engine.render(np.zeros((2, 8, 8, 3), np.uint8), np.arange(2), seed=0, epoch=0, plan=ViewPlan(1, 1))
 from rte.views import kernels_batch
 for kernel in (kernels_batch.crop_and_flip, kernels_batch.normalise, kernels_batch.strong_views):
     print("compiled", sum(kernel.stats.cache_misses.values()), "loaded", sum(kernel.stats.cache_hits.values()))

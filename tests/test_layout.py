@@ -67,7 +67,9 @@ def test_imports_point_one_way(path: Path) -> None:
 
 def test_a_wrong_import_would_be_seen(tmp_path: Path) -> None:
     file = tmp_path / "wrong.py"
-    file.write_text("def f():\n    from rte import run\n    from rte.cli.app import app\n    import rte.train.trainer\n")
+    file.write_text(
+        "def f():\n    from rte import run\n    from rte.cli.app import app\n    import rte.train.trainer\n"
+    )
     assert imported(file) == {"run", "cli", "train"}
 
 

@@ -12,7 +12,7 @@ import torch
 
 from rte.methods.augmentation_anchoring import AugmentationAnchoring
 from rte.methods.rte import RobustTemporalEnsembling
-from rte.views.batch import Plan
+from rte.views.batch import ViewPlan
 
 INDEX = [7, 2, 9, 0, 5]
 
@@ -64,7 +64,7 @@ def test_loss_is_the_whole_objective(ema: bool, k: int, jsd: float, weight: floa
     ("k", "jsd", "weight", "strong"), [(4, 12, 1, 4), (1, 12, 1, 2), (1, 0, 1, 1), (4, 12, 0, 2), (4, 0, 0, 0)]
 )
 def test_as_many_strong_views_are_asked_for_as_the_terms_need(k: int, jsd: float, weight: float, strong: int) -> None:
-    assert make(views=k, jsd_weight=jsd, anchor_weight=weight).views(tiny.at()) == Plan(strong=strong)
+    assert make(views=k, jsd_weight=jsd, anchor_weight=weight).views(tiny.at()) == ViewPlan(strong=strong)
 
 
 def test_no_gradient_passes_through_the_anchor() -> None:

@@ -15,7 +15,7 @@ from rte import registry
 from rte.errors import ConfigError
 from rte.methods.base import Method, Progress, Terms
 from rte.settings import Settings
-from rte.views.batch import Batch, Plan
+from rte.views.batch import Batch, ViewPlan
 
 METHODS = registry.methods()
 PAGES = Path(__file__).parents[1] / "docs" / "methods"
@@ -170,7 +170,7 @@ def test_by_default_a_step_is_one_update_of_the_loss() -> None:
 
 def test_by_default_one_weak_view_of_everything_is_asked_for() -> None:
     method = Fixed()
-    assert method.views(tiny.at()) == Plan(weak=1, strong=0)
+    assert method.views(tiny.at()) == ViewPlan(weak=1, strong=0)
     (only,) = method.passes(tiny.at())
     assert only.index is None
     assert only.second is None

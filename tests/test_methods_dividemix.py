@@ -16,7 +16,7 @@ from rte.methods.base import Pass
 from rte.methods.dividemix import DivideMix
 from rte.parts.mixing import draw
 from rte.train.order import epoch_slots
-from rte.views.batch import Batch, Plan
+from rte.views.batch import Batch, ViewPlan
 
 EASY_FOR_FIRST = [0.10, 0.12, 0.14, 0.16, 0.11, 0.13, 0.15, 2.0, 2.1, 2.2, 2.05, 2.15]  # examples 0 to 6
 EASY_FOR_SECOND = [2.0, 2.1, 2.2, 2.05, 2.15, 0.1, 0.12, 0.14, 0.16, 0.11, 0.13, 0.15]  # examples 5 to 11
@@ -38,8 +38,8 @@ def divided(first: list[float] = EASY_FOR_FIRST, second: list[float] = EASY_FOR_
 
 
 def two_streams(x: list[int], u: list[int], **kwargs: Any) -> Batch:
-    second = tiny.batch(u, Plan(weak=2), **kwargs) if u else None
-    return tiny.batch(x, Plan(weak=2), second=second, **kwargs)
+    second = tiny.batch(u, ViewPlan(weak=2), **kwargs) if u else None
+    return tiny.batch(x, ViewPlan(weak=2), second=second, **kwargs)
 
 
 def split(one: Pass) -> tuple[list[int], list[int]]:
@@ -73,10 +73,10 @@ def test_the_warm_up_is_one_pass_without_a_split() -> None:
     for epoch in range(3):
         assert method.epoch_start(tiny.at(epoch), tiny.sweep(method)) == {}
         assert method.passes(tiny.at(epoch)) == [Pass()]
-        assert method.views(tiny.at(epoch)) == Plan(weak=1)
+        assert method.views(tiny.at(epoch)) == ViewPlan(weak=1)
     assert torch.equal(method.clean, clean)
     assert len(method.passes(tiny.at(3))) == 2
-    assert method.views(tiny.at(3)) == Plan(weak=2)
+    assert method.views(tiny.at(3)) == ViewPlan(weak=2)
 
 
 # divide

@@ -11,7 +11,7 @@ import tiny
 import torch
 
 from rte.methods.label_guessing import LabelGuessing
-from rte.views.batch import Plan
+from rte.views.batch import ViewPlan
 
 INDEX = [7, 2, 9, 0, 5]
 
@@ -55,7 +55,7 @@ def test_loss_is_the_whole_objective(k: int, jsd: float, weight: float) -> None:
     ("k", "jsd", "weight", "strong"), [(4, 12, 1, 4), (1, 12, 1, 2), (1, 0, 1, 1), (4, 12, 0, 2), (4, 0, 0, 0)]
 )
 def test_as_many_strong_views_are_asked_for_as_the_terms_need(k: int, jsd: float, weight: float, strong: int) -> None:
-    assert make(views=k, jsd_weight=jsd, guess_weight=weight).views(tiny.at()) == Plan(strong=strong)
+    assert make(views=k, jsd_weight=jsd, guess_weight=weight).views(tiny.at()) == ViewPlan(strong=strong)
 
 
 def test_no_gradient_passes_through_the_guess_nor_through_the_original() -> None:

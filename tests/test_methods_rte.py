@@ -13,7 +13,7 @@ import torch
 from rte.methods.rte import RobustTemporalEnsembling
 from rte.parts.schedules import Linear, Sine, constant
 from rte.parts.selftune import ASSUMED, matching_q, signal
-from rte.views.batch import Batch, Plan
+from rte.views.batch import Batch, ViewPlan
 
 INDEX = [7, 2, 9, 0, 5]
 
@@ -68,7 +68,7 @@ def test_the_terms_differ_so_that_the_comparison_means_something() -> None:
     ],
 )
 def test_as_many_strong_views_are_asked_for_as_the_terms_need(n: float, jsd: float, ecr: float, strong: int) -> None:
-    assert make(views=n, jsd_weight=jsd, ecr_weight=ecr).views(tiny.at()) == Plan(weak=1, strong=strong)
+    assert make(views=n, jsd_weight=jsd, ecr_weight=ecr).views(tiny.at()) == ViewPlan(weak=1, strong=strong)
 
 
 def test_a_broken_number_of_views_is_rounded_alike_in_the_plan_and_in_the_loss() -> None:

@@ -16,11 +16,11 @@ from rte.errors import ConfigError
 from rte.methods.rte import RobustTemporalEnsembling
 from rte.parts.balance import MEMORY
 from rte.parts.schedules import Linear
-from rte.run import build
+from rte.run.build import load_dataset, make_trainer, prepare
 from rte.train.distributed import World
 from rte.train.order import Slot, epoch_slots
 from rte.train.trainer import Trainer
-from rte.views.batch import Batch, Plan
+from rte.views.batch import Batch, ViewPlan
 
 INDEX, OTHERS = [7, 2, 9, 0, 5], [1, 4, 3, 7, 8, 11, 6]
 T = tiny.at()
@@ -103,7 +103,7 @@ def test_one_strong_view_may_carry_the_whole_objective(
     method = make(q=0.3, jsd_weight=5.0, ecr_weight=3.0, **cfg)
     batch = batches(method)
     if ecr_batch is None and views == 1 and jsd_views == 2:  # of the two views JSD needs, ECR sees the first
-        one_less = replace(batch, views=batch.views[: 2 * len(batch)], plan=Plan(strong=1))
+        one_less = replace(batch, views=batch.views[: 2 * len(batch)], plan=ViewPlan(strong=1))
         expected = reference(batch, method, q=0.3, jsd=5.0, ecr=0.0, temperature=1.0, skip=0)
         expected += reference(one_less, method, q=0.3, jsd=0.0, ecr=3.0, temperature=1.0, skip=0)
         expected -= reference(one_less, method, q=0.3, jsd=0.0, ecr=0.0, temperature=1.0, skip=0)
@@ -137,7 +137,7 @@ def test_the_student_is_spared_the_weak_view_that_no_term_needs() -> None:
     method = make(views=1, jsd_views=1, task_view="strong")
     seen: list[int] = []
     method.student.register_forward_hook(lambda net, x, out: seen.append(len(x[0])))
-    assert method.views(T) == Plan(strong=1)
+    assert method.views(T) == ViewPlan(strong=1)
     method.loss(batches(method), T)
     plain = make(views=1, jsd_views=1, task_view="strong", jsd_weight=0.0, ecr_weight=0.0)
     plain.student.register_forward_hook(lambda net, x, out: seen.append(len(x[0])))
@@ -148,19 +148,19 @@ def test_the_student_is_spared_the_weak_view_that_no_term_needs() -> None:
 @pytest.mark.parametrize(
     ("cfg", "plan"),
     [
-        ({"views": 1, "jsd_views": 1}, Plan(strong=1)),
-        ({"views": 1, "jsd_views": 1, "jsd_pair": "separate"}, Plan(strong=2)),
-        ({"views": 3, "ecr_batch": 4}, Plan(strong=2, second=Plan(strong=3))),
-        ({"views": 1, "ecr_batch": 4, "jsd_weight": 0.0}, Plan(strong=0, second=Plan(strong=1))),
-        ({"views": 3, "ecr_batch": 4, "ecr_weight": 0.0}, Plan(strong=2, second=Plan(strong=0))),
-        ({"views": 3, "ecr_batch": 4, "jsd_pair": "separate"}, Plan(strong=2, second=Plan(strong=3))),
-        ({"views": 3, "jsd_pair": "separate"}, Plan(strong=5)),
-        ({"views": 1, "jsd_pair": "separate"}, Plan(strong=3)),
-        ({"views": 3, "jsd_pair": "separate", "jsd_weight": 0.0}, Plan(strong=3)),
-        ({"views": 3, "jsd_pair": "separate", "ecr_weight": 0.0}, Plan(strong=2)),
+        ({"views": 1, "jsd_views": 1}, ViewPlan(strong=1)),
+        ({"views": 1, "jsd_views": 1, "jsd_pair": "separate"}, ViewPlan(strong=2)),
+        ({"views": 3, "ecr_batch": 4}, ViewPlan(strong=2, second=ViewPlan(strong=3))),
+        ({"views": 1, "ecr_batch": 4, "jsd_weight": 0.0}, ViewPlan(strong=0, second=ViewPlan(strong=1))),
+        ({"views": 3, "ecr_batch": 4, "ecr_weight": 0.0}, ViewPlan(strong=2, second=ViewPlan(strong=0))),
+        ({"views": 3, "ecr_batch": 4, "jsd_pair": "separate"}, ViewPlan(strong=2, second=ViewPlan(strong=3))),
+        ({"views": 3, "jsd_pair": "separate"}, ViewPlan(strong=5)),
+        ({"views": 1, "jsd_pair": "separate"}, ViewPlan(strong=3)),
+        ({"views": 3, "jsd_pair": "separate", "jsd_weight": 0.0}, ViewPlan(strong=3)),
+        ({"views": 3, "jsd_pair": "separate", "ecr_weight": 0.0}, ViewPlan(strong=2)),
     ],
 )
-def test_as_many_strong_views_are_asked_for_as_the_terms_need(cfg: dict[str, Any], plan: Plan) -> None:
+def test_as_many_strong_views_are_asked_for_as_the_terms_need(cfg: dict[str, Any], plan: ViewPlan) -> None:
     method = make(**cfg)
     assert method.views(T) == plan
     assert torch.isfinite(torch.as_tensor(method.loss(batches(method), T)["loss"]))
@@ -261,9 +261,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 def trainer(saved: dict[str, Any] | None = None, **settings: Any) -> Trainer:
     config = quick("rte", **settings)
-    prepared = build.prepare(config, build.load_dataset(config, None))
+    prepared = prepare(config, load_dataset(config, None))
     keep = {} if saved is None else saved
-    return build.make_trainer(prepared, save=keep.__setitem__)[0]
+    return make_trainer(prepared, save=keep.__setitem__)[0]
 
 
 def same(a: Trainer, b: Trainer) -> bool:

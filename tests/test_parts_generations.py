@@ -20,7 +20,7 @@ from rte.parts.mixing import draw
 from rte.parts.selftune import AFTER, LIFE, TAUGHT, signal
 from rte.parts.selftune import generations as divided
 from rte.run.budget import Meter
-from rte.views.batch import Plan
+from rte.views.batch import ViewPlan
 
 # ---- targets
 
@@ -50,7 +50,7 @@ def test_the_loss_is_the_cross_entropy_of_the_targets_on_strong_views_mixed_alik
     p = torch.tensor(np.random.default_rng(1).dirichlet(np.ones(tiny.K), size=tiny.N), dtype=torch.float32)
     method.heirs.targets.copy_(p)
     t, index = tiny.at(9, 10), [7, 2, 9]
-    assert method.views(t) == Plan(strong=1)
+    assert method.views(t) == ViewPlan(strong=1)
     batch = tiny.batch(index, method.views(t))
     torch.manual_seed(8)
     terms = method.loss(batch, t)

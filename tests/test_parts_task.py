@@ -11,7 +11,7 @@ from rte.parts import losses
 from rte.parts.selftune import SHORT, NoiseEstimate
 from rte.parts.task import task_loss
 from rte.parts.visits import Visits
-from rte.views.batch import Batch, Plan
+from rte.views.batch import Batch, ViewPlan
 
 B, K = 6, 10
 Q = 0.6
@@ -22,7 +22,7 @@ LONG = Progress(3, SHORT + 1, step=300, steps=1000)
 def batch_and_logits() -> tuple[Batch, torch.Tensor]:
     generator = torch.Generator().manual_seed(0)
     y, i = torch.randint(K, (B,), generator=generator), torch.tensor([3, 11, 0, 7, 19, 5])
-    return Batch(torch.zeros(B, 1, 4, 4), y, i, Plan()), torch.randn(B, K, generator=generator)
+    return Batch(torch.zeros(B, 1, 4, 4), y, i, ViewPlan()), torch.randn(B, K, generator=generator)
 
 
 def test_without_an_estimate_it_is_l_q() -> None:

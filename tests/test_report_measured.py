@@ -30,7 +30,7 @@ def test_the_committed_pages_are_up_to_date(tmp_path: Path) -> None:
     for name in ("docs", "results"):
         shutil.copytree(ROOT / name, tmp_path / name)
     stale = [path.name for path in refresh(tmp_path / "docs")]
-    assert stale == [], "run: python -m rte.report.measured docs"
+    assert stale == [], "run: python tools/measured.py docs"
 
 
 SCALING: dict[str, Any] = {

@@ -27,7 +27,7 @@ def text(state: Population, left: float | None = None) -> list[str]:
 def test_table_of_a_search_under_way() -> None:
     state = population(size=4, epochs=6)
     advance(state, [0.1, 0.2, None, 0.4])
-    state.next_job()
+    state.next_interval()
     shown = text(state, 75)
     assert "4 of 12 intervals, 0:01:15 left" in shown[0]
     rows = [[cell.strip() for cell in row.strip("│").split("│")] for row in shown if row.startswith("│")]
@@ -73,7 +73,7 @@ def test_elsewhere_a_line_for_every_decision() -> None:
             shown.update()
             assert isinstance(console.file, io.StringIO)
             assert console.file.getvalue() == ""
-            job = state.next_job()
+            job = state.next_interval()
             assert job is not None
             state.add(done(job, score))
             assert job.member == member
@@ -87,7 +87,7 @@ def test_a_live_table_in_a_terminal() -> None:
     state = population(size=2, epochs=4)
     with PopulationTable(console) as shown:
         shown.begin(state)
-        state.next_job()
+        state.next_interval()
         shown.update()
     assert isinstance(console.file, io.StringIO)
     assert "Population based training, 0 of 4 intervals, – left" in console.file.getvalue()

@@ -27,7 +27,7 @@ def test_the_committed_pages_are_up_to_date(tmp_path: Path) -> None:
     folder = tmp_path / "methods"
     shutil.copytree(PAGES, folder)
     stale = [path.name for path in update(folder)]
-    assert stale == [], "run: python -m rte.report.reference docs/methods"
+    assert stale == [], "run: python tools/reference.py docs/methods"
 
 
 @pytest.mark.parametrize("name", registry.methods())

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_the_page_is_up_to_date() -> None:
-    """`python -m rte.report.results docs` changes nothing."""
+    """`python tools/results.py docs` changes nothing."""
     text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     assert rendered(text, ROOT / "results") == text
     for tree in summaries(text, ROOT / "results"):

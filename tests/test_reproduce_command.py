@@ -56,7 +56,7 @@ def test_the_list_names_every_table(monkeypatch: pytest.MonkeyPatch, capsys: pyt
         (["patrini", "--data-dir", "."], "data_batch_1"),
         (["mian"], "there is no table 'mian'; did you mean 'main'?"),
         (["food101n"], "'food101n' exists at size paper only"),
-        (["patrini", "--part", "3/2"], "write it as i/n"),
+        (["patrini", "--shard", "3/2"], "write it as i/n"),
         (["patrini", "--size", "paper", *DIGITS], "pass --yes to start it"),
         (["patrini", "--size", "small"], "neither paper nor laptop"),
     ],
@@ -75,10 +75,10 @@ def test_parts_on_several_machines_make_one_table(
 ) -> None:
     """Two parts one after another, and a summary that a second call does not change."""
     few = ["patrini", "--only", "GCE", "--only", "CE", *DIGITS]
-    rte(monkeypatch, capsys, *few, "--part", "2/2")
+    rte(monkeypatch, capsys, *few, "--shard", "2/2")
     path = tmp_path / "runs" / "reproduce" / "results" / "patrini.json"
     assert json.loads(path.read_text())["not_run"] == ["CE, 40 %"]
-    rte(monkeypatch, capsys, *few, "--part", "1/2")
+    rte(monkeypatch, capsys, *few, "--shard", "1/2")
     whole = path.read_bytes()
     tree = json.loads(whole)
     assert tree["not_run"] == []

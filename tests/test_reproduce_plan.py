@@ -11,7 +11,7 @@ from rte.config import RunConfig
 from rte.errors import CheckpointError, ConfigError
 from rte.files import write_json
 from rte.reproduce.define import find
-from rte.reproduce.plan import Options, anchored, check_same, configure, job_of, jobs, key, part
+from rte.reproduce.plan import Options, anchored, check_same, configure, job_of, jobs, key, shard
 
 LAPTOP = Options()
 
@@ -60,16 +60,16 @@ def test_settings_at_their_defaults_do_not_count_in_a_folder_s_name() -> None:
 @pytest.mark.parametrize("n", [1, 2, 5, 8, 40])
 def test_parts_cover_all_exactly_once(n: int) -> None:
     every = jobs([find("main"), find("confusion"), find("patrini")], LAPTOP)
-    parts = [part(every, f"{i}/{n}") for i in range(1, n + 1)]
+    parts = [shard(every, f"{i}/{n}") for i in range(1, n + 1)]
     assert sorted(job.folder for piece in parts for job in piece) == sorted(job.folder for job in every)
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
-    assert part(every, None) == every
+    assert shard(every, None) == every
 
 
 @pytest.mark.parametrize("text", ["0/2", "3/2", "1", "a/b", "1/0", "-1/2", "/"])
 def test_parts_that_are_none(text: str) -> None:
     with pytest.raises(ConfigError, match="write it as i/n"):
-        part([], text)
+        shard([], text)
 
 
 def test_a_search_and_a_run_are_different_things() -> None:

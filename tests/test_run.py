@@ -20,16 +20,18 @@ from rte.config import digest
 from rte.errors import CheckpointError, ConfigError
 from rte.files import write_json
 from rte.noise.inject import Manifest, rebuild
-from rte.run import build, folder, start
+from rte.run.build import load_dataset, prepare
+from rte.run.folder import evaluate, read_config, reopen
+from rte.run.start import resume, start
 from rte.train import checkpoint
 from rte.train.journal import read
 
 
 def test_a_run_folder_tells_the_whole_story(tmp_path: Path) -> None:
     config = quick("rte", train={"holdout": 0.1})
-    result = start.start(config, tmp_path / "run")
+    result = start(config, tmp_path / "run")
     folder = tmp_path / "run"
-    assert folder.read_config(folder) == config
+    assert read_config(folder) == config
     environment = json.loads((folder / "environment.json").read_text())
     assert environment["rte"] == __version__
     assert environment["torch"] == torch.__version__
@@ -47,22 +49,22 @@ def test_a_run_folder_tells_the_whole_story(tmp_path: Path) -> None:
     assert [event["epoch"] for event in events if event["event"] == "epoch"] == [1, 2]
 
     manifest = Manifest.from_json((folder / "noise.json").read_text())
-    clean = build.load_dataset(config, None).train.y
-    noisy = build.prepare(config, build.load_dataset(config, None)).dataset.train.y
+    clean = load_dataset(config, None).train.y
+    noisy = prepare(config, load_dataset(config, None)).dataset.train.y
     np.testing.assert_array_equal(rebuild(manifest, clean), noisy)
 
 
 def test_evaluating_a_finished_run_gives_the_same_numbers(tmp_path: Path) -> None:
-    result = start.start(quick("rte"), tmp_path / "run")
-    again = folder.evaluate(tmp_path / "run")
+    result = start(quick("rte"), tmp_path / "run")
+    again = evaluate(tmp_path / "run")
     assert again["test"] == {name: result["test"][name] for name in again["test"]}
     assert again["memorisation"] == result["memorisation"]
 
 
 def test_a_reopened_method_knows_the_labels_it_was_given(tmp_path: Path) -> None:
     config = quick("ce", train={"holdout": 0.1, "epochs": 1})
-    start.start(config, tmp_path / "run")
-    method, examiner = folder.reopen(tmp_path / "run")
+    start(config, tmp_path / "run")
+    method, examiner = reopen(tmp_path / "run")
     given = examiner.dataset.train.y[examiner.train_rows]
     np.testing.assert_array_equal(method.y.cpu().numpy(), given)
     sure = torch.nn.functional.one_hot(torch.from_numpy(given), 10) * 50.0
@@ -73,65 +75,65 @@ def test_an_existing_folder_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "precious").write_text("x")
     with pytest.raises(CheckpointError, match="exists already"):
-        start.start(quick("ce"), tmp_path / "run")
+        start(quick("ce"), tmp_path / "run")
     assert [file.name for file in (tmp_path / "run").iterdir()] == ["precious"]
 
 
 def test_a_batch_larger_than_the_set_makes_no_folder(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"train\.batch = 5000 is larger .* 1297"):
-        start.start(quick("ce", train={"batch": 5000}), tmp_path / "run")
+        start(quick("ce", train={"batch": 5000}), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 def test_a_share_of_the_examples_is_as_noisy_and_as_balanced_as_all() -> None:
     config = quick("ce", train={"examples": 600, "holdout": 0.25})
-    prepared = build.prepare(config, build.load_dataset(config, None))
+    prepared = prepare(config, load_dataset(config, None))
     train, held, y = prepared.train_rows, prepared.val_rows, prepared.dataset.train.y
     assert (len(train), len(held), prepared.spec.n) == (450, 150, 450)
     assert len(np.unique(np.concatenate([train, held]))) == 600
     share = np.bincount(y[np.concatenate([train, held])], minlength=10) / np.bincount(y, minlength=10)
     np.testing.assert_allclose(share, 600 / len(y), atol=0.01)
     assert (y != prepared.dataset.y_true)[train].mean() == pytest.approx(0.4, abs=0.05)
-    other = build.prepare(quick("ce", train={"examples": 600}, seed=1), build.load_dataset(config, None))
+    other = prepare(quick("ce", train={"examples": 600}, seed=1), load_dataset(config, None))
     assert len(np.intersect1d(other.train_rows, np.concatenate([train, held]))) < 400
-    everything = build.prepare(quick("ce", train={"examples": 5000}), build.load_dataset(config, None))
+    everything = prepare(quick("ce", train={"examples": 5000}), load_dataset(config, None))
     np.testing.assert_array_equal(everything.train_rows, np.arange(len(y)))
 
 
 def test_resume_refuses_what_does_not_belong_together(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="no run folder"):
-        start.resume(tmp_path)
+        resume(tmp_path)
     folder = tmp_path / "run"
     config = quick("ce")
-    start.start(config, folder)
+    start(config, folder)
     write_json(folder / "config.json", quick("ce", train={"epochs": 3}).tree())
     with pytest.raises(CheckpointError, match="other settings"):
-        start.resume(folder)
+        resume(folder)
     write_json(folder / "config.json", config.tree())
     manifest = json.loads((folder / "noise.json").read_text())
     write_json(folder / "noise.json", {**manifest, "given_sha256": "0" * 64})
     with pytest.raises(CheckpointError, match="has changed since the run began"):
-        start.resume(folder)
+        resume(folder)
 
 
 def test_a_run_of_an_earlier_version_with_fewer_settings_goes_on(tmp_path: Path) -> None:
     config, folder = quick("rte", train={"epochs": 1}), tmp_path / "run"
-    start.start(config, folder)
+    start(config, folder)
     tree = config.tree()
     del tree["method"]["members"]
     write_json(folder / "config.json", tree)
     state = checkpoint.load(folder / "checkpoint.pt")
     checkpoint.save(folder / "checkpoint.pt", {**state, "digest": digest(tree)})
-    assert start.resume(folder)["digest"] == config.digest
+    assert resume(folder)["digest"] == config.digest
     tree["train"]["epochs"] = 2
     write_json(folder / "config.json", tree)
     with pytest.raises(CheckpointError, match="belongs to other settings"):
-        start.resume(folder)
+        resume(folder)
 
 
 def test_resuming_a_finished_run_changes_nothing(tmp_path: Path) -> None:
-    result = start.start(quick("ce"), tmp_path / "run")
-    again = start.resume(tmp_path / "run")
+    result = start(quick("ce"), tmp_path / "run")
+    again = resume(tmp_path / "run")
     assert again == result
 
 
@@ -139,13 +141,13 @@ def test_resuming_a_finished_run_changes_nothing(tmp_path: Path) -> None:
 def test_kill_nine_at_any_moment_costs_nothing_but_time(method: str, tmp_path: Path) -> None:
     config = quick(method, train={"epochs": 3, "batch": 64, "checkpoint_minutes": 1e-9})
     write_json(tmp_path / "config.json", config.tree())
-    straight = start.start(config, tmp_path / "straight")
+    straight = start(config, tmp_path / "straight")
 
     folder = tmp_path / "killed"
     code = (
         "import sys; from pathlib import Path; from rte import run; from rte.config import resolve; import torch;"
         "torch.set_num_threads(1); folder = Path(sys.argv[1]);"
-        "start.resume(folder) if folder.exists() else start.start(resolve(sys.argv[2]), folder)"
+        "start.resume(folder) if folder.exists() else start(resolve(sys.argv[2]), folder)"
     )
     rng, kills = np.random.default_rng(0), 0
     for attempt in range(40):
@@ -173,7 +175,7 @@ def test_kill_nine_at_any_moment_costs_nothing_but_time(method: str, tmp_path: P
 
 def test_a_run_killed_before_its_first_checkpoint_starts_over(tmp_path: Path) -> None:
     config = quick("ce")
-    straight = start.start(config, tmp_path / "straight")
-    start.start(config, tmp_path / "early")
+    straight = start(config, tmp_path / "straight")
+    start(config, tmp_path / "early")
     os.unlink(tmp_path / "early" / "checkpoint.pt")
-    assert start.resume(tmp_path / "early")["test"] == straight["test"]
+    assert resume(tmp_path / "early")["test"] == straight["test"]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rte.errors import TrainingError
-from rte.search.plan import read_records
+from rte.search.definition import read_records
 from rte.search.population import Population, Record
 from rte.search.space import Range, Space
 

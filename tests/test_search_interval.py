@@ -15,8 +15,8 @@ from conftest import quick
 from rte.files import read_json, write_json
 from rte.run.build import load_dataset, prepare
 from rte.run.start import start
+from rte.search.definition import Search, SearchConfig, read_plan, write_plan
 from rte.search.interval import _prepared, work
-from rte.search.plan import Plan, SearchConfig, read_plan, write_plan
 from rte.search.space import applied, declared
 from rte.train import checkpoint, journal
 
@@ -26,7 +26,7 @@ VALUES = {"train.lr": 0.03, "train.weight_decay": 1e-4, "method.weight": 2.0, "m
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     _prepared.cache_clear()
-    plan = Plan.make(quick("elr"), SearchConfig(population=2, interval=1), declared("elr"), None)
+    plan = Search.make(quick("elr"), SearchConfig(population=2, interval=1), declared("elr"), None)
     write_plan(tmp_path, plan)
     write_json(tmp_path / "noise.json", prepare(plan.config, load_dataset(plan.config, None)).manifest.tree())
     yield tmp_path

@@ -21,8 +21,8 @@ from rte.run.build import load_dataset, prepare
 from rte.run.folder import evaluate, load_method
 from rte.run.start import resume, start
 from rte.search import pbt
+from rte.search.definition import Search, place, read_plan, read_records, write_plan
 from rte.search.interval import _prepared, work
-from rte.search.plan import Plan, place, read_plan, read_records, write_plan
 from rte.search.population import Population, Record
 from rte.search.schedule import read_schedule, resolve_with
 from rte.train import checkpoint, journal
@@ -37,14 +37,14 @@ pytest.importorskip("ray")
 # ---- a search without Ray, to compare with
 
 
-def serial(plan: Plan, folder: Path) -> Population:
+def serial(plan: Search, folder: Path) -> Population:
     """The same search, one interval after the other in this process."""
     _prepared.cache_clear()
     folder.mkdir()
     write_plan(folder, plan)
     write_json(folder / "noise.json", prepare(plan.config, load_dataset(plan.config, None)).manifest.tree())
     population = plan.population([])
-    while (job := population.next_job()) is not None:
+    while (job := population.next_interval()) is not None:
         here = place(job.member, job.until, "serial")
         task = {"folder": str(folder), "place": here, "cpus": 1.0, "device": "cpu", **vars(job)}
         score = work(task)["score"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rte.errors import TrainingError
 from rte.search.decide import explore, sample
-from rte.search.population import Job, Population, Record
+from rte.search.population import Interval, Population, Record
 from rte.search.space import Choice, Range, Space
 
 SPACE: Space = {"train.lr": Range(0.0, 1.0), "method.views": Choice((3, 4, 5))}
@@ -24,15 +24,15 @@ def population(size: int = 8, interval: int = 2, epochs: int = 7, seed: int = 3,
     return Population(SPACE, size=size, interval=interval, epochs=epochs, seed=seed, **rest)
 
 
-def done(job: Job, score: float | None) -> Record:
+def done(job: Interval, score: float | None) -> Record:
     place = f"{job.member}@{job.until}"
     return Record(job.member, job.start, job.until, job.parent, job.values, score, place)
 
 
-def jobs(state: Population) -> list[Job]:
+def jobs(state: Population) -> list[Interval]:
     """All intervals that can start now."""
-    out: list[Job] = []
-    while (job := state.next_job()) is not None:
+    out: list[Interval] = []
+    while (job := state.next_interval()) is not None:
         out.append(job)
     return out
 
@@ -44,10 +44,10 @@ def scripted(seed: int) -> Score:
 def play(state: Population, score: Score, order: int = 0, slots: int = 3, stop: int | None = None) -> list[Record]:
     """Do all intervals, up to `slots` at once, finishing in an order of their own; or only the first `stop` of them."""
     rng = np.random.default_rng(order)
-    running: list[Job] = []
+    running: list[Interval] = []
     records: list[Record] = []
     while not state.finished and len(records) != stop:
-        while len(running) < slots and (job := state.next_job()) is not None:
+        while len(running) < slots and (job := state.next_interval()) is not None:
             running.append(job)
         job = running.pop(int(rng.integers(len(running))))
         records.append(done(job, score(job.member, job.until)))
@@ -58,7 +58,7 @@ def play(state: Population, score: Score, order: int = 0, slots: int = 3, stop: 
 def test_members_begin_with_values_of_their_own() -> None:
     state = population(size=3)
     for member, job in enumerate(jobs(state)):
-        assert job == Job(member, 0, 2, member, None, sample(SPACE, seed=3, member=member))
+        assert job == Interval(member, 0, 2, member, None, sample(SPACE, seed=3, member=member))
 
 
 def test_the_rule_on_scripted_scores() -> None:
@@ -101,7 +101,7 @@ def test_synchronous_members_wait_for_the_last_one() -> None:
     *first, last = jobs(state)
     for job in first:
         state.add(done(job, 0.5))
-        assert state.next_job() is None
+        assert state.next_interval() is None
     state.add(done(last, 0.1))
     assert [(job.member, job.parent) for job in jobs(state)] == [(0, 0), (1, 1), (2, 2), (3, 0)]
 
@@ -110,12 +110,12 @@ def test_asynchronous_members_go_on_and_are_compared_within_an_epoch() -> None:
     state = population(size=4, epochs=6, asynchronous=True)
     begun = jobs(state)
     state.add(done(begun[0], 0.2))
-    ahead = state.next_job()
+    ahead = state.next_interval()
     assert ahead is not None
     assert (ahead.member, ahead.start, ahead.parent) == (0, 2, 0)  # nobody to compare with yet
     state.add(done(ahead, 0.9))  # a score of epoch 4, of no account at epoch 2
     state.add(done(begun[1], 0.1))
-    worse = state.next_job()
+    worse = state.next_interval()
     assert worse is not None
     assert (worse.member, worse.parent, worse.source) == (1, 0, "0@2")
     state.add(done(begun[2], 0.4))
@@ -137,7 +137,7 @@ def test_the_member_furthest_behind_comes_first() -> None:
     begun = jobs(state)
     state.add(done(begun[0], 0.1))
     state.running.pop(2)
-    assert state.next_job() == begun[2]  # the same interval once more, not the next one of member 0
+    assert state.next_interval() == begun[2]  # the same interval once more, not the next one of member 0
 
 
 def test_diverged_members_inherit() -> None:
@@ -152,7 +152,7 @@ def test_a_diverged_member_waits_for_somebody_to_inherit_from() -> None:
     state = population(size=2, epochs=4, asynchronous=True)
     first, second = jobs(state)
     state.add(done(first, None))
-    assert state.next_job() is None
+    assert state.next_interval() is None
     state.add(done(second, 0.2))
     assert [(job.member, job.parent) for job in jobs(state)] == [(0, 1), (1, 1)]
 

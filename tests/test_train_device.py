@@ -12,7 +12,8 @@ from test_train_trainer import trainer
 
 from rte.errors import ConfigError
 from rte.files import read_json
-from rte.run import build, start
+from rte.run.build import settled
+from rte.run.start import resume, start
 from rte.train import device
 from rte.train.distributed import World
 
@@ -43,9 +44,9 @@ def test_auto_takes_half_precision_where_it_is_faster(
     monkeypatch.setattr(device, "HALF", program)
     config = quick("gce", train={"precision": "auto", "epochs": 1})
     assert trainer(config).cfg.precision == chosen
-    start.start(config, tmp_path / "run")
+    start(config, tmp_path / "run")
     assert read_json(tmp_path / "run" / "config.json")["train"]["precision"] == chosen, "so it can be repeated"
-    start.resume(tmp_path / "run")
+    resume(tmp_path / "run")
     assert trained(tmp_path / "run", config)["steps"] > 0, "a benchmark knows it for the same run"
 
 
@@ -53,7 +54,7 @@ def test_auto_leaves_other_devices_and_what_was_asked_for_alone(monkeypatch: pyt
     monkeypatch.setattr(device, "HALF", "print(9.0)")
     assert not device.faster_in_half(torch.device("cuda"))
     asked = quick("gce", train={"precision": "fp32"})
-    assert build.settled(asked, World()) is asked
+    assert settled(asked, World()) is asked
 
 
 def test_the_program_that_measures_it_prints_a_ratio() -> None:

@@ -26,7 +26,8 @@ from rte import registry
 from rte.config import RunConfig
 from rte.errors import TrainingError
 from rte.files import write_json
-from rte.run import build, start
+from rte.run.build import load_dataset, make_trainer, prepare
+from rte.run.start import start
 from rte.train import checkpoint
 from rte.train.distributed import World, meet
 from rte.train.journal import read
@@ -42,12 +43,12 @@ from rte.config import resolve
 from rte.train.distributed import World
 world = World.join()
 kept = []
-make = build.make_trainer
+make = make_trainer
 def spy(*a, **k):
     made = make(*a, **k); kept.append(made[0]); return made
-build.make_trainer = spy
+make_trainer = spy
 for folder in map(Path, sys.argv[2:]):
-    start.resume(folder) if sys.argv[1] == "resume" else start.start(resolve(f"{folder}.json"), folder)
+    resume(folder) if sys.argv[1] == "resume" else start(resolve(f"{folder}.json"), folder)
     torch.save(kept[-1].method.state_dict(), folder / f"rank{world.rank}.pt")
 """
 
@@ -160,8 +161,8 @@ def test_accumulated_pieces_give_the_step_of_the_whole_batch(
     states = []
     for accumulate in (1, pieces):
         config = quick(method, train={"accumulate": accumulate, "epochs": 1})
-        prepared = build.prepare(config, build.load_dataset(config, None))
-        trainer, _ = build.make_trainer(prepared, save=lambda name, state: None)
+        prepared = prepare(config, load_dataset(config, None))
+        trainer, _ = make_trainer(prepared, save=lambda name, state: None)
         trainer.fit()
         states.append(trainer.method.state_dict())
     for key, value in states[0].items():
@@ -173,8 +174,8 @@ def test_views_in_chunks_give_the_same_step_without_batch_norm(monkeypatch: pyte
     states = []
     for chunk in (None, 2, 3):
         config = quick("rte", method={"views": 5, "chunk": chunk}, train={"epochs": 1})
-        prepared = build.prepare(config, build.load_dataset(config, None))
-        trainer, _ = build.make_trainer(prepared, save=lambda name, state: None)
+        prepared = prepare(config, load_dataset(config, None))
+        trainer, _ = make_trainer(prepared, save=lambda name, state: None)
         trainer.fit()
         states.append(trainer.method.state_dict())
     for other in states[1:]:
@@ -226,7 +227,7 @@ from rte.run.budget import fit_budget
 from rte.config import resolve
 from rte.train.distributed import World
 config = resolve(sys.argv[2])
-fitted = fit_budget(build.prepare(config, build.load_dataset(config, None)), 30.0)
+fitted = fit_budget(prepare(config, load_dataset(config, None)), 30.0)
 (Path(sys.argv[1]) / f"steps{World.join().rank}").write_text(str(fitted.train.steps))
 """
 
@@ -391,9 +392,9 @@ def test_a_half_made_folder_is_made_again_after_a_restart(tmp_path: Path, monkey
     folder.mkdir()
     (folder / "config.json").write_text("")
     config = quick("ce", train={"epochs": 1})
-    result = start.start(config, folder)
+    result = start(config, folder)
     assert result["steps"] == 1297 // 256
-    assert start.start(config, folder) == result  # whole by now, and at its end
+    assert start(config, folder) == result  # whole by now, and at its end
 
 
 def test_alone_in_the_world_nothing_is_sent() -> None:
@@ -406,9 +407,9 @@ def test_alone_in_the_world_nothing_is_sent() -> None:
     assert not world.claimed(Path())
     assert world.any([True, False], torch.device("cpu")) == [True, False]
     assert world.mean(0.1) == 0.1
-    np.testing.assert_array_equal(world.share(np.arange(5)), np.arange(5))
+    np.testing.assert_array_equal(world.slice(np.arange(5)), np.arange(5))
 
 
 def test_shares_cover_a_batch_once() -> None:
-    parts = [World(rank, 3).share(np.arange(10)) for rank in range(3)]
+    parts = [World(rank, 3).slice(np.arange(10)) for rank in range(3)]
     np.testing.assert_array_equal(np.concatenate(parts), np.arange(10))

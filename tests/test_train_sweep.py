@@ -9,8 +9,9 @@ import torch
 from conftest import quick
 from torch import Tensor, nn
 
-from rte.run import build, start
+from rte.run.build import load_dataset, prepare
 from rte.run.predictor import Predictor
+from rte.run.start import start
 from rte.train.device import choose_device
 from rte.train.sweep import outputs
 from rte.views.loader import Loader
@@ -18,9 +19,9 @@ from rte.views.loader import Loader
 
 def test_mirror_is_the_mean_of_two_probabilities(tmp_path: Path) -> None:
     config = quick("rte", views={"mirror": True, "flip": False}, train={"epochs": 1})
-    result = start.start(config, tmp_path / "run")
+    result = start(config, tmp_path / "run")
     predictor = Predictor.load(tmp_path / "run")
-    data = build.load_dataset(config, None)
+    data = load_dataset(config, None)
     assert data.test is not None
     found = predictor.probabilities(data.test.images)
 
@@ -35,7 +36,7 @@ def test_mirror_is_the_mean_of_two_probabilities(tmp_path: Path) -> None:
 
 def test_the_model_is_in_evaluation_mode_meanwhile() -> None:
     config = quick("ce")
-    prepared = build.prepare(config, build.load_dataset(config, None))
+    prepared = prepare(config, load_dataset(config, None))
     train = prepared.dataset.train
     model, modes = nn.Dropout(0.5), []
 

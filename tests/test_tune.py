@@ -14,7 +14,7 @@ from conftest import quick
 from rte.cli import main
 from rte.errors import ConfigError
 from rte.report.tuning import plan, planned
-from rte.search.plan import Plan, SearchConfig, read_plan, write_plan
+from rte.search.definition import Search, SearchConfig, read_plan, write_plan
 from rte.search.space import Choice, declared
 
 WITHOUT_RAY = "import sys; sys.modules['ray'] = None; from rte.cli import main; main()"
@@ -83,7 +83,7 @@ def test_options_become_a_plan(tmp_path: Path) -> None:
 
 
 def test_a_search_may_go_on_with_other_trials_and_data_elsewhere(tmp_path: Path) -> None:
-    old = Plan.make(quick("rte"), SearchConfig(population=4, interval=1), declared("rte"), None)
+    old = Search.make(quick("rte"), SearchConfig(population=4, interval=1), declared("rte"), None)
     write_plan(tmp_path, old)
     assert planned(tmp_path, {"cpus_per_trial": None, "gpus_per_trial": None}, None) == old
     moved = planned(tmp_path, {"cpus_per_trial": 2.0, "gpus_per_trial": None}, tmp_path)

@@ -8,12 +8,12 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from rte.views.batch import Batch, Plan
+from rte.views.batch import Batch, ViewPlan
 
 
 def batch(size: tuple[int, int] = (12, 8), second: Batch | None = None) -> Batch:
     views = torch.rand(6, 3, *size, generator=torch.Generator().manual_seed(0)).to(memory_format=torch.channels_last)
-    return Batch(views, torch.arange(2), torch.tensor([5, 3]), Plan(1, 2), second)
+    return Batch(views, torch.arange(2), torch.tensor([5, 3]), ViewPlan(1, 2), second)
 
 
 def pillow(plane: Tensor, size: tuple[int, int]) -> Tensor:

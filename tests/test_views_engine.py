@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rte.errors import DataError
 from rte.views import weak
-from rte.views.batch import Plan
+from rte.views.batch import ViewPlan
 from rte.views.config import ViewConfig
 from rte.views.engine import ViewEngine
 from rte.views.operations import Kind
@@ -46,7 +46,7 @@ def same(one: ViewParams, two: ViewParams, rows: slice | NDArray[np.int64] = sli
 @pytest.mark.parametrize("border", ["zero", "reflect"])
 def test_weak_views_are_padded_cropped_flipped_and_normalised(border: str) -> None:
     made = engine(border=border, pad=5)
-    params = made.sample(INDEX, seed=1, epoch=0, plan=Plan(2, 0))
+    params = made.sample(INDEX, seed=1, epoch=0, plan=ViewPlan(2, 0))
     views = made.apply(IMAGES, params).reshape(2, 7, 16, 12, 3)
     shift = weak.shifts(params.place, 5)
     assert len(np.unique(shift)) > 5
@@ -59,7 +59,7 @@ def test_weak_views_are_padded_cropped_flipped_and_normalised(border: str) -> No
 
 def test_strong_views_follow_and_are_made_from_the_first_weak_one() -> None:
     made = engine()
-    params = made.sample(INDEX, seed=1, epoch=0, plan=Plan(2, 3))
+    params = made.sample(INDEX, seed=1, epoch=0, plan=ViewPlan(2, 3))
     untouched = replace(params, op=np.full_like(params.op, Kind.IDENTITY))
     views = made.apply(IMAGES, untouched)
     assert views.shape == (35, 16, 12, 3)
@@ -81,18 +81,18 @@ def test_strong_views_follow_and_are_made_from_the_first_weak_one() -> None:
 
 @pytest.mark.parametrize("strong", STRONG)
 def test_views_depend_on_their_example_alone(strong: str) -> None:
-    made, plan = engine(strong=strong), Plan(2, 3)
+    made, plan = engine(strong=strong), ViewPlan(2, 3)
     whole = made.render(IMAGES, INDEX, seed=5, epoch=2, plan=plan).reshape(5, 7, 16, 12, 3)
     rows = np.array([6, 2, 0])
     part = made.render(IMAGES[rows], INDEX[rows], seed=5, epoch=2, plan=plan).reshape(5, 3, 16, 12, 3)
     np.testing.assert_array_equal(part, whole[:, rows])
-    fewer = made.render(IMAGES, INDEX, seed=5, epoch=2, plan=Plan(1, 1)).reshape(2, 7, 16, 12, 3)
+    fewer = made.render(IMAGES, INDEX, seed=5, epoch=2, plan=ViewPlan(1, 1)).reshape(2, 7, 16, 12, 3)
     np.testing.assert_array_equal(fewer, whole[[0, 2]])
     assert (whole[2] != whole[3]).any((1, 2, 3)).sum() >= 5
 
 
 def test_seed_epoch_and_stream_change_every_view() -> None:
-    made, plan = engine(), Plan(1, 1)
+    made, plan = engine(), ViewPlan(1, 1)
     base = {"seed": 5, "epoch": 2, "stream": 0}
     views = made.render(IMAGES, INDEX, **base, plan=plan)
     for change in ({"seed": 6}, {"epoch": 3}, {"stream": 1}):
@@ -102,7 +102,7 @@ def test_seed_epoch_and_stream_change_every_view() -> None:
 
 @pytest.mark.parametrize("strong", STRONG)
 def test_recorded_parameters_replay_the_views(strong: str) -> None:
-    made, plan = engine(strong=strong), Plan(1, 2)
+    made, plan = engine(strong=strong), ViewPlan(1, 2)
     params = made.sample(INDEX, seed=0, epoch=0, plan=plan)
     views = made.apply(IMAGES, params)
     np.testing.assert_array_equal(views, made.render(IMAGES, INDEX, seed=0, epoch=0, plan=plan))
@@ -115,7 +115,7 @@ def test_recorded_parameters_replay_the_views(strong: str) -> None:
 
 
 def test_parameters_do_not_depend_on_the_batch() -> None:
-    made, plan = engine(), Plan(2, 4)
+    made, plan = engine(), ViewPlan(2, 4)
     rows = np.array([4, 4, 1])
     same(made.sample(INDEX, seed=9, epoch=1, plan=plan), made.sample(INDEX[rows], seed=9, epoch=1, plan=plan), rows)
 
@@ -126,7 +126,7 @@ def test_parameters_do_not_depend_on_the_batch() -> None:
 def test_no_image_is_too_odd(size: tuple[int, int], channels: int, strong: str) -> None:
     images = RNG.integers(0, 256, (40, *size, channels), dtype=np.uint8)
     made = engine(size, channels, strong=strong, border="reflect", severity=10.0)
-    views = made.render(images, np.arange(40), seed=0, epoch=0, plan=Plan(2, 4))
+    views = made.render(images, np.arange(40), seed=0, epoch=0, plan=ViewPlan(2, 4))
     assert views.shape == (240, *size, channels)
     low, high = (finished(np.full(channels, v, np.uint8)) for v in (0, 255))
     assert (views >= low - 1e-4).all()
@@ -136,7 +136,7 @@ def test_no_image_is_too_odd(size: tuple[int, int], channels: int, strong: str) 
 def test_images_of_differing_sizes_become_resized_crops() -> None:
     images = [RNG.integers(0, 256, (h, w, 3), dtype=np.uint8) for h, w in ((40, 50), (13, 90), (16, 12), (1, 1))]
     made = engine((16, 12), size=16)
-    params = made.sample(np.arange(4), seed=2, epoch=0, plan=Plan(2, 1))
+    params = made.sample(np.arange(4), seed=2, epoch=0, plan=ViewPlan(2, 1))
     views = made.apply(images, params).reshape(3, 4, 16, 12, 3)
     for b, image in enumerate(images):
         for v in range(2):
@@ -144,14 +144,14 @@ def test_images_of_differing_sizes_become_resized_crops() -> None:
             crop = pillow_resize(image[top : top + h, left : left + w], (16, 12))
             crop = crop[:, ::-1] if params.flip[b, v] else crop
             np.testing.assert_allclose(views[v, b], finished(crop), atol=2e-6)
-    alone = made.render(images[1:2], np.array([1]), seed=2, epoch=0, plan=Plan(2, 1))
+    alone = made.render(images[1:2], np.array([1]), seed=2, epoch=0, plan=ViewPlan(2, 1))
     np.testing.assert_array_equal(alone, views[:, 1])
 
 
 def test_an_array_of_another_size_is_treated_as_its_images() -> None:
     made = engine((10, 10), size=10)
-    one = made.render(IMAGES, INDEX, seed=0, epoch=0, plan=Plan(1, 1))
-    np.testing.assert_array_equal(one, made.render(list(IMAGES), INDEX, seed=0, epoch=0, plan=Plan(1, 1)))
+    one = made.render(IMAGES, INDEX, seed=0, epoch=0, plan=ViewPlan(1, 1))
+    np.testing.assert_array_equal(one, made.render(list(IMAGES), INDEX, seed=0, epoch=0, plan=ViewPlan(1, 1)))
 
 
 def test_plain_views_are_the_images_or_their_middle() -> None:
@@ -164,7 +164,7 @@ def test_plain_views_are_the_images_or_their_middle() -> None:
 
 def test_views_go_into_the_memory_that_is_given() -> None:
     out = np.full((14, 16, 12, 3), np.nan, np.float32)
-    views = engine().render(IMAGES, INDEX, seed=0, epoch=0, plan=Plan(1, 1), out=out)
+    views = engine().render(IMAGES, INDEX, seed=0, epoch=0, plan=ViewPlan(1, 1), out=out)
     assert views is out
     assert np.isfinite(out).all()
 
@@ -173,15 +173,15 @@ def test_read_only_and_strided_images_are_taken() -> None:
     made = engine()
     frozen = IMAGES.copy()
     frozen.flags.writeable = False
-    expected = made.render(IMAGES, INDEX, seed=0, epoch=0, plan=Plan(1, 1))
-    np.testing.assert_array_equal(made.render(frozen, INDEX, seed=0, epoch=0, plan=Plan(1, 1)), expected)
+    expected = made.render(IMAGES, INDEX, seed=0, epoch=0, plan=ViewPlan(1, 1))
+    np.testing.assert_array_equal(made.render(frozen, INDEX, seed=0, epoch=0, plan=ViewPlan(1, 1)), expected)
     strided = np.repeat(IMAGES, 2, axis=2)[:, :, ::2]
-    np.testing.assert_array_equal(made.render(strided, INDEX, seed=0, epoch=0, plan=Plan(1, 1)), expected)
+    np.testing.assert_array_equal(made.render(strided, INDEX, seed=0, epoch=0, plan=ViewPlan(1, 1)), expected)
 
 
 def test_mistakes_are_explained() -> None:
     made = engine()
-    params = made.sample(INDEX, seed=0, epoch=0, plan=Plan())
+    params = made.sample(INDEX, seed=0, epoch=0, plan=ViewPlan())
     with pytest.raises(DataError, match="3 images for the parameters of 7"):
         made.apply(IMAGES[:3], params)
     with pytest.raises(DataError, match=r"shape \(16, 12, 1\); give uint8 images of shape \(height, width, 3\)"):

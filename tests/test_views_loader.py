@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rte.data.types import ArrayImages
 from rte.errors import ConfigError, DataError
-from rte.views.batch import Plan
+from rte.views.batch import ViewPlan
 from rte.views.config import ViewConfig
 from rte.views.engine import ViewEngine
 from rte.views.loader import Buffers, Loader, Request
@@ -38,7 +38,7 @@ def loader(images: ArrayImages | None = None, **options: Any) -> Loader:
     return Loader(images or ArrayImages(PIXELS), Y, ENGINE, seed=4, **options)
 
 
-def requests(n: int = 10, plan: Plan = Plan(1, 2)) -> Iterator[Request]:
+def requests(n: int = 10, plan: ViewPlan = ViewPlan(1, 2)) -> Iterator[Request]:
     order = np.random.default_rng(1).permutation(50)
     for k in range(n):
         yield Request(epoch=2, index=order[5 * k : 5 * k + 5], plan=plan)
@@ -56,7 +56,7 @@ def test_batches_hold_views_labels_and_indices_in_order() -> None:
     np.testing.assert_array_equal(np.concatenate([batch.y.numpy() for batch in got]), Y[order])
     for k, batch in enumerate(got):
         index = order[5 * k : 5 * k + 5]
-        expected = ENGINE.render(PIXELS[index], index, seed=4, epoch=2, plan=Plan(1, 2))
+        expected = ENGINE.render(PIXELS[index], index, seed=4, epoch=2, plan=ViewPlan(1, 2))
         np.testing.assert_array_equal(batch.views.permute(0, 2, 3, 1).numpy(), expected)
         np.testing.assert_array_equal(batch.strong(1).permute(0, 2, 3, 1).numpy(), expected[10:])
         assert batch.y.dtype == batch.i.dtype == torch.int64
@@ -80,8 +80,8 @@ def test_threads_change_nothing() -> None:
 
 def test_a_second_stream_has_its_own_examples_plan_and_draws() -> None:
     index = np.arange(5)
-    second = Request(1, index, Plan(2, 0), stream=1)
-    batch = next(loader().batches([Request(1, index, Plan(1, 0), second=second)]))
+    second = Request(1, index, ViewPlan(2, 0), stream=1)
+    batch = next(loader().batches([Request(1, index, ViewPlan(1, 0), second=second)]))
     assert batch.second is not None
     assert batch.second.views.shape[0] == 10
     assert batch.second.second is None

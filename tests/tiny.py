@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from rte.methods.base import Method, Predict, Progress, Sweep, Task, Update
 from rte.nets import Net
-from rte.views.batch import Batch, Plan
+from rte.views.batch import Batch, ViewPlan
 
 K, SHAPE = 4, (2, 3, 3)
 N = 12
@@ -81,13 +81,13 @@ def numbers(i: Sequence[int], view: int = 0) -> Tensor:
 
 def batch(
     i: Sequence[int],
-    plan: Plan | None = None,
+    plan: ViewPlan | None = None,
     *,
     make: Callable[[Sequence[int], int], Tensor] = images,
     second: Batch | None = None,
     y: Tensor = Y,
 ) -> Batch:
-    plan = plan or Plan()
+    plan = plan or ViewPlan()
     views = torch.cat([make(i, view) for view in range(plan.total)])
     return Batch(views, y[list(i)], torch.tensor(list(i)), plan, second)
 

@@ -1,6 +1,6 @@
 """The parts of the pages that are numbers: read from `results/`, or computed, so that page and numbers cannot disagree.
 
-A page holds blocks `<!-- measured:NAME -->` ... `<!-- end -->`; `python -m rte.report.measured docs` rewrites what is
+A page holds blocks `<!-- measured:NAME -->` ... `<!-- end -->`; `python tools/measured.py docs` rewrites what is
 between, from `results/NAME.json` beside the folder `docs`.
 """
 

@@ -1,6 +1,6 @@
 """The generated parts of the methods' pages: tables read from the declarations, so that they cannot disagree.
 
-A page holds blocks `<!-- hyperparameters:NAME -->` ... `<!-- end -->`; `python -m rte.report.reference docs/methods`
+A page holds blocks `<!-- hyperparameters:NAME -->` ... `<!-- end -->`; `python tools/reference.py docs/methods`
 rewrites what is between.
 """
 
@@ -46,7 +46,7 @@ def update(folder: Path, generated: Mapping[str, Callable[[str], str]] = GENERAT
     `generated`: for each kind of block, what writes it. Blocks of other kinds stay as they are.
     """
     changed = []
-    for path in sorted(folder.glob("*.md")):
+    for path in sorted(folder.rglob("*.md")):
         old = path.read_text(encoding="utf-8")
         new = BLOCK.sub(lambda match: _block(match, path, generated), old)  # noqa: B023  (called before the loop goes on)
         if new != old:

@@ -1,6 +1,6 @@
 """The page of results: tables between markers in docs/results.md, and figures, made from results/*.json.
 
-`python -m rte.report.results docs` rewrites them; the folder results/ lies beside docs/.
+`python tools/results.py docs` rewrites them; the folder results/ lies beside docs/.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def digest(folder: Path) -> str:
     return blake2b(b"".join(path.read_bytes() for path in sources), digest_size=6).hexdigest()
 
 
-def part(function: F) -> F:
+def inner(function: F) -> F:
     """A function that kernels call; Python cannot, which spares the compiler a wrapper."""
     return cast(F, numba.njit(**INNER)(function))
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import typer
+
+STARTED = time.monotonic()
+"""When the program began: a budget counts from here."""
 
 app = typer.Typer(
     help="Train image classifiers straight from noisy labels.",

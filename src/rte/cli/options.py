@@ -22,6 +22,9 @@ Epochs = Annotated[int | None, typer.Option("--epochs", "-e", help="Passes over 
 Budget = Annotated[
     str | None, typer.Option("--budget", "-b", help="Time to train for, such as 30m or 2h, instead of --epochs.")
 ]
+Clock = Annotated[
+    Path | None, typer.Option("--clock", help="Repeat a finished run with --budget exactly: the path its folder holds.")
+]
 Seed = Annotated[int | None, typer.Option("--seed", "-s", help="Decides every random number of the run.")]
 Set = Annotated[
     list[str] | None, typer.Option("--set", help="Any setting: --set method.q=0.3 --set train.lr=0.05; repeatable.")
@@ -88,7 +91,7 @@ Seeds = Annotated[int, typer.Option("--seeds", min=1, help="Runs of each cell, w
 Only = Annotated[
     list[str] | None, typer.Option("--only", help="Cells whose row, column or data contains this; repeatable.")
 ]
-Part = Annotated[str | None, typer.Option("--part", help="Part i of n of the runs, such as 2/8, for several machines.")]
+Shard = Annotated[str | None, typer.Option("--shard", help="Run i of every n runs, such as 2/8, for several machines.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the runs and their cost, and stop.")]
 Summarise = Annotated[bool, typer.Option("--summarise", help="Train nothing: make the results from the run folders.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Start the paper's size without asking.")]

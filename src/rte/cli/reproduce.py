@@ -20,7 +20,7 @@ def reproduce(
     data_dir: opt.DataDir = None,
     seeds: opt.Seeds = 1,
     only: opt.Only = None,
-    part: opt.Part = None,
+    shard: opt.Shard = None,
     preset: opt.AllPreset = None,
     settings: opt.Set = None,
     dry_run: opt.DryRun = False,
@@ -35,6 +35,6 @@ def reproduce(
         command.listing(make_console(), out)
         return
     options = Options(size, preset, tuple(settings or ()), seeds, tuple(only or ()))  # type: ignore[arg-type]
-    how = command.How(out, results, data_dir, part, dry_run=dry_run, only_summarise=summarise, yes=yes)
+    how = command.How(out, results, data_dir, shard, dry_run=dry_run, only_summarise=summarise, yes=yes)
     if not command.reproduce(table, options, how, make_console()):
         raise typer.Exit(130)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rte.cli import options as opt
-from rte.cli.app import app
+from rte.cli.app import STARTED, app
 from rte.cli.words import finish, interruptible, make_config, make_console, read_budget, run_name
+from rte.errors import UserError
 
 if TYPE_CHECKING:
     from rte.config import RunConfig
@@ -27,12 +29,16 @@ def fit(
     settings: opt.Set = None,
     data_dir: opt.DataDir = None,
     schedule: opt.Schedule = None,
+    clock: opt.Clock = None,
     out: opt.Out = None,
 ) -> None:
     """Train a robust classifier; by default with RTE."""
     config = make_config(data, method, preset, noise, net, epochs, seed, settings, schedule)
     folder = out or Path("runs") / run_name(config)
-    finish(train_run(config, folder, data_dir, budget=read_budget(budget, epochs)), folder)
+    seconds = read_budget(budget, epochs)
+    if clock is not None and seconds is None and config.train.budget is None:
+        raise UserError("--clock repeats a run with a budget; give the same --budget that it had.")
+    finish(train_run(config, folder, data_dir, budget=seconds, started=STARTED, clock=clock), folder)
 
 
 @app.command()
@@ -63,7 +69,8 @@ def compare(
     with Bars(console) as bars:
         for config in configs:
             same = config.with_net(results[0]["net"]) if results and seconds else config  # which a budget may choose
-            results.append(train_run(same, folder / config.method_name, data_dir, bars, seconds))
+            begun = time.monotonic() if results else STARTED
+            results.append(train_run(same, folder / config.method_name, data_dir, bars, seconds, begun))
     console.print(comparison(results))
     console.print(
         "Run folders:", *(f"  {folder / config.method_name}" for config in configs), sep="\n", highlight=False
@@ -84,13 +91,20 @@ def resume(run: opt.Run, data_dir: opt.DataDir = None) -> None:
 
 
 def train_run(
-    config: RunConfig, folder: Path, data_dir: Path | None, bars: Bars | None = None, budget: float | None = None
+    config: RunConfig,
+    folder: Path,
+    data_dir: Path | None,
+    bars: Bars | None = None,
+    budget: float | None = None,
+    started: float | None = None,
+    clock: Path | None = None,
 ) -> dict[str, Any]:
     from rte.report.progress import Bars
     from rte.run.start import start
 
     if bars is None:
         with Bars(make_console()) as own:
-            return train_run(config, folder, data_dir, own, budget)
+            return train_run(config, folder, data_dir, own, budget, started, clock)
     observer = bars.run(config.method_name)
-    return interruptible(lambda: start(config, folder, data_dir=data_dir, observer=observer, budget=budget), folder)
+    times: dict[str, Any] = {"budget": budget, "started": started, "clock": clock}
+    return interruptible(lambda: start(config, folder, data_dir=data_dir, observer=observer, **times), folder)

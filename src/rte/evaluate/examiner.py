@@ -6,6 +6,7 @@ Training code holds an `Examiner` only as a function from a method to numbers, s
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,9 @@ from rte.noise.matrix import transition_counts
 from rte.train.sweep import outputs
 from rte.views.engine import ViewEngine
 from rte.views.loader import Loader
+
+GLANCE = 250
+"""Images by which the speed of predictions is foreseen."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,21 @@ class Examiner:
             held = self.dataset.train.take(self.val_rows)
             scores["val"] = self._score(method, method.predict, held.images, held.y)
         return scores
+
+    def looks(self, networks: int, *, final: bool) -> int:
+        """Images that a network looks at in an evaluation, or in the last one and all that follows it."""
+        test = 0 if self.dataset.test is None else len(self.dataset.test)
+        looks = test * (1 + networks) + len(self.val_rows)
+        if final and self.dataset.y_true is not None:
+            looks += len(self.train_rows)
+        return looks * (2 if self.engine.cfg.mirror else 1)
+
+    def glance(self, method: Method) -> float:
+        """Seconds of a prediction, by one batch of training images; of any method, before it has learnt anything."""
+        train = self.dataset.train.take(self.train_rows[:GLANCE])
+        began = time.perf_counter()
+        self._logits(method, method.predict, train.images, train.y)
+        return (time.perf_counter() - began) / len(train) / (2 if self.engine.cfg.mirror else 1)
 
     def memorisation(self, method: Method) -> dict[str, Any]:
         """What became of the wrongly labelled training examples; empty where the truth is unknown."""

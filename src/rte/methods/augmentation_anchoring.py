@@ -11,15 +11,14 @@ With `ema`, a moving average of the student predicts on x and is reported; witho
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from rte.methods.base import Method, Predict, Progress, Task, Terms
 from rte.parts.ema import EMA
-from rte.parts.losses import ensemble_consistency, gce, jensen_shannon, sharpen
-from rte.parts.schedules import Schedule, Sine, constant
-from rte.settings import Settings, setting
-from rte.views.batch import Batch, Plan
+from rte.parts.losses import gce, probabilities
+from rte.parts.objective import ObjectiveSettings, objective
+from rte.settings import setting
+from rte.views.batch import Batch, ViewPlan
 
 
 class AugmentationAnchoring(Method):
@@ -27,11 +26,7 @@ class AugmentationAnchoring(Method):
 
     summary = "augmentation anchoring: GCE + JSD + consistency with the sharpened prediction on x (ReMixMatch's target)"
 
-    class Config(Settings):
-        q: Schedule = setting(Sine(scale=0.6), "q of L_q: 0 is cross-entropy, 1 is mean absolute error", search=(0, 1))
-        jsd_weight: Schedule = setting(constant(12.0), "lambda_JSD", search=(0, 20))
-        anchor_weight: Schedule = setting(constant(1.0), "lambda of the consistency with the anchor", search=(0, 5))
-        views: Schedule = setting(constant(2), "K: strong views per example", search=[2, 3, 4, 5, 6])
+    class Config(ObjectiveSettings):
         temperature: float = setting(0.5, "T: the anchor is p^(1/T), normalised", gt=0.0, le=1.0)
         ema: bool = setting(False, "anchors and predictions by a moving average; false: by the student itself")
         decay: float = setting(0.99, "alpha of that moving average", ge=0.0, lt=1.0)
@@ -44,38 +39,34 @@ class AugmentationAnchoring(Method):
         self.student = task.build()
         self.teacher = EMA(self.student, decay=cfg.decay, warmup=cfg.warmup) if cfg.ema else None
 
-    def k(self, t: Progress) -> int:
-        """K, or 0 where the term it belongs to is switched off."""
-        return round(self.cfg.views.at(t)) if self.cfg.anchor_weight.at(t) else 0
-
-    def views(self, t: Progress) -> Plan:
-        return Plan(strong=max(self.k(t), 2 if self.cfg.jsd_weight.at(t) else 0))
+    def views(self, t: Progress) -> ViewPlan:
+        return ViewPlan(strong=max(self.cfg.n_star(t), self.cfg.pair(t)))
 
     def loss(self, batch: Batch, t: Progress) -> Terms:
         cfg, q = self.cfg, self.cfg.q.at(t)
         f_x, *f_aug = self.student(batch.views).split(len(batch))  # one batch: shared batch-norm statistics
-
-        loss = task = gce(f_x, batch.y, q).mean()
-        terms: Terms = {"task": task, "q": q}
-        if not f_aug:
-            return {"loss": loss, **terms}
-
-        f_orig = f_x.detach() if self.teacher is None else self.teacher(batch.x)
-        p_orig = f_orig.softmax(1, dtype=torch.float32)
-        p_aug = [f.softmax(1, dtype=torch.float32) for f in f_aug]
-        if jsd_weight := cfg.jsd_weight.at(t):
-            terms["jsd"] = jsd = jensen_shannon([p_orig, p_aug[0], p_aug[1]]).mean()
-            loss = loss + jsd_weight * jsd
-
-        if k := self.k(t):
-            anchor = sharpen(p_orig, cfg.temperature)
-            terms["anchor"] = consistency = ensemble_consistency(anchor, p_aug[:k]).mean()
-            loss = loss + cfg.anchor_weight.at(t) * consistency
-        return {"loss": loss, **terms}
+        anchor = None
+        if f_aug:
+            anchor = probabilities(f_x.detach() if self.teacher is None else self.teacher(batch.x))
+        p_aug = [probabilities(f) for f in f_aug]
+        terms = objective(
+            gce(f_x, batch.y, q),
+            p_orig=anchor,
+            pair=p_aug[: cfg.pair(t)],
+            target=anchor,
+            views=p_aug[: cfg.n_star(t)],
+            temperature=cfg.temperature,
+            jsd_weight=cfg.jsd_weight.at(t),
+            ecr_weight=cfg.ecr_weight.at(t),
+        )
+        return {**terms, "q": q}
 
     def after_step(self, t: Progress) -> None:
         if self.teacher is not None:
             self.teacher.update(self.student)
+
+    def cost(self, t: Progress) -> float:
+        return super().cost(t) + (self.teacher is not None and self.views(t).total > 1)
 
     def predict(self, x: Tensor) -> Tensor:
         logits: Tensor = self.student(x) if self.teacher is None else self.teacher(x)

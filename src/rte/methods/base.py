@@ -3,10 +3,12 @@
 The trainer owns the loop:
 
     method.epoch_start(t, sweep)                        # once per epoch
-    for part in method.passes(t):                       # usually one: all examples
-        for batch in loader(part, method.views(t)):
+    for each in method.passes(t):                       # usually one: all examples
+        for batch in loader(each, method.views(t)):
+            method.clock(t)                             # learning rate of the step, and what its schedules go by
             method.step(batch, t, update)               # loss, backward, optimiser
             method.after_step(t)                        # move the moving average
+    method.epoch_end(t, sweep)                          # before an evaluation
 
 `state_dict()` is the checkpoint: networks, teachers, and per-example tables, which are buffers addressed by `batch.i`.
 Randomness inside a step (dropout, mixup) may be drawn from torch's global generator: the trainer seeds it before each
@@ -15,16 +17,17 @@ step from (seed, step), so that a resumed run draws the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
+from rte.parts.losses import probabilities
 from rte.parts.schedules import Moment
 from rte.settings import Settings
-from rte.views.batch import Batch, Plan
+from rte.views.batch import Batch, ViewPlan
 
 Terms: TypeAlias = dict[str, Tensor | float]
 """Named parts of an objective; "loss" is what is minimised, the others are journalled beside it."""
@@ -34,29 +37,31 @@ Predict: TypeAlias = Callable[[Tensor], Tensor]
 
 
 class Sweep(Protocol):
-    """A network -> its output (N, K) on the un-augmented training set, in index order, evaluation mode, no gradient.
+    """A network -> its output (N, D) on the un-augmented training set, in index order, evaluation mode, no gradient.
 
-    `reported`: as results are, from mirror images too where the run predicts from them (`views.mirror`).
+    `sweep(net)` gives logits, `sweep(net.features)` features. `reported`: as results are, from mirror images too where
+    the run predicts from them (`views.mirror`).
     """
 
     def __call__(self, predict: Predict, *, reported: bool = False) -> Tensor: ...
 
 
 class Update(Protocol):
-    """Backward of a scalar, and one optimiser step unless `more` parts of the same loss follow.
+    """Backward of a scalar, and one optimiser step. Parameters that the loss does not depend on stay as they are.
 
-    Parameters that the loss does not depend on stay as they are.
+    A step may make several updates. Where a batch is computed in pieces (`train.accumulate`, several processes), each
+    update waits for all pieces, so that the k-th one has the gradient of the whole batch.
     """
 
-    def __call__(self, loss: Tensor, more: bool = False) -> None: ...
+    def __call__(self, loss: Tensor) -> None: ...
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where in the run a step is: step j of J of this epoch, in pass number `part`; `step` counts over the run.
+    """Where in the run a step is: step j of J of this epoch, in pass number `pass_number`; `step` counts over the run.
 
-    `steps` is the length of a run that ends after so many steps, wherever in an epoch that is. Earlier steps
-    whose `price` was more than one have brought the end nearer by `extra`.
+    `done` is the share of the run that lies behind, where that is no matter of epochs; `lr` is the learning rate of the
+    step. How long a run of a given time will be is only foreseen, so `epochs` may change in it.
     """
 
     epoch: int
@@ -64,23 +69,29 @@ class Progress:
     j: int = 0
     J: int = 1
     step: int = 0
-    part: int = 0
-    steps: int | None = None
-    extra: float = 0.0
+    pass_number: int = 0
+    done: float | None = None
+    lr: float = 0.0
 
     @property
     def fraction(self) -> float:
         """k/K of the paper: the share of the run that lies behind."""
-        if self.steps is not None:
-            return min(1.0, (self.step + self.extra) / self.steps)
-        return (self.epoch * self.J + self.j) / (self.epochs * self.J)
+        return (self.epoch * self.J + self.j) / (self.epochs * self.J) if self.done is None else self.done
+
+
+class Clock(NamedTuple):
+    """What the schedules of learning rate, weight decay and resolution go by, and a factor of the learning rate."""
+
+    moment: Moment
+    rate: float = 1.0
 
 
 @dataclass(frozen=True)
 class Pass:
     """Some examples to go through once, in random order, in batches of `batch` (None: the run's batch size).
 
-    With `second`, each step also gets a batch of that stream (as `batch.second`), which starts over when it runs out.
+    An example that stands in `index` several times comes as often, with other views each time. With `second`, each step
+    also gets a batch of that stream (as `batch.second`), which starts over when it runs out.
     """
 
     index: Tensor | None = None
@@ -90,12 +101,27 @@ class Pass:
 
 
 @dataclass(frozen=True)
+class Group:
+    """Parameters with settings of their own: factors of the run's learning rate and weight decay, and a momentum."""
+
+    parameters: Sequence[nn.Parameter]
+    rate: float = 1.0
+    decay: float = 1.0
+    momentum: float | None = None
+
+
+@dataclass(frozen=True)
 class Task:
-    """What a method may know: the given labels y (N,), the number of classes, and how to make a fresh network."""
+    """What a method may know: the given labels y (N,), the number of classes, and how to make fresh networks.
+
+    `build(k)` makes the k-th network: another start for each k, the same in every process and after a resume. `trusted`
+    are the indices of examples whose labels are known to be right; empty unless `train.trusted` asks for some.
+    """
 
     y: Tensor
     classes: int
-    build: Callable[[], nn.Module]
+    build: Callable[..., nn.Module]
+    trusted: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
 
 
 class Method(nn.Module):
@@ -104,7 +130,7 @@ class Method(nn.Module):
     Config: ClassVar[type[Settings]]
     summary: ClassVar[str]
     tables: tuple[str, ...] = ()
-    """Buffers (N, ...), dotted if a part's, of which a step sets the rows `batch.i`; processes exchange those rows."""
+    """Buffers (N, ...), by dotted name, of which a step sets the rows `batch.i`; processes exchange those rows."""
     y: Tensor
 
     def __init__(self, cfg: Any, task: Task) -> None:
@@ -113,49 +139,66 @@ class Method(nn.Module):
         self.classes = task.classes
         self.register_buffer("y", task.y, persistent=False)
 
-    def views(self, t: Progress) -> Plan:
+    # ---- asked before and during an epoch
+
+    def views(self, t: Progress) -> ViewPlan:
         """How many views of each example the step at t needs; of `cfg`, t and what `epoch_start` left (made ahead)."""
-        return Plan()
+        return ViewPlan()
 
-    def moment(self, t: Progress) -> Moment:
-        """t as the schedules of learning rate, weight decay and resolution see it; a function of the state."""
-        return t
+    def clock(self, t: Progress) -> Clock:
+        """What schedules see in the step at t, and a factor of the learning rate; a function of the state."""
+        return Clock(t)
 
-    def pace(self, t: Progress) -> float:
-        """What the learning rate is multiplied by at t; a function of the state, as a step is."""
-        return 1.0
+    def cost(self, t: Progress) -> float:
+        """Forward passes of a network that an example of a batch costs in the step at t; a backward pass counts as two.
 
-    def price(self, t: Progress) -> float:
-        """As how many steps that at t counts in a run of `train.steps`: above one where a method adds views by itself.
-
-        At least one, and like `views` a function of `cfg`, t and what `epoch_start` left.
+        An example of the second stream counts for as much as its views do against the first one's.
         """
-        return 1.0
+        return 3.0 * self.views(t).total
+
+    def groups(self) -> Sequence[Group]:
+        """The parameters that the optimiser moves; by default all that require a gradient, alike."""
+        return [Group([p for p in self.parameters() if p.requires_grad])]
 
     def epoch_start(self, t: Progress, sweep: Sweep) -> Terms:
-        """Refit, filter or relabel before an epoch; what it returns is journalled. Must leave its result in buffers."""
+        """Refit, filter or relabel before an epoch; what it returns is journalled. Must leave its result in buffers.
+
+        Of several processes the first one alone calls it, and sends its state to the others.
+        """
         return {}
+
+    def restarted(self, t: Progress) -> Iterable[nn.Parameter]:
+        """Parameters whose optimiser state begins anew with the epoch at t; asked after `epoch_start`."""
+        return ()
 
     def passes(self, t: Progress) -> Sequence[Pass]:
         """Who is seen in this epoch; a function of the state `epoch_start` left, so that a resumed epoch goes on."""
         return [Pass()]
+
+    # ---- a step
 
     def loss(self, batch: Batch, t: Progress) -> Terms:
         """The objective and its parts."""
         raise NotImplementedError
 
     def step(self, batch: Batch, t: Progress, update: Update) -> Terms:
-        """One optimiser step; override for trainable labels, meta-gradients or several updates."""
+        """One step; override for trainable labels, meta-gradients or several updates."""
         terms = self.loss(batch, t)
         update(torch.as_tensor(terms["loss"]))
         return terms
 
     def after_step(self, t: Progress) -> None:
-        """Called after each optimiser step."""
+        """Called after each step."""
 
     def running(self) -> Iterator[nn.Module]:
         """Modules whose buffers are running means over batches; several processes average them after each step."""
         return (m for m in self.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm))
+
+    # ---- the end of an epoch, and of the run
+
+    def epoch_end(self, t: Progress, sweep: Sweep) -> Terms:
+        """Fit what is fitted after training, such as a head, before an evaluation; as `epoch_start`."""
+        return {}
 
     def predict(self, x: Tensor) -> Tensor:
         """The logits that are reported, selected on and exported."""
@@ -167,4 +210,4 @@ class Method(nn.Module):
 
     def trust(self, sweep: Sweep) -> Tensor:
         """How much each given label is believed, (N,) in 0..1; by default its predicted probability."""
-        return sweep(self.predict).softmax(1).gather(1, self.y[:, None]).squeeze(1)
+        return probabilities(sweep(self.predict)).gather(1, self.y[:, None]).squeeze(1)

@@ -37,7 +37,7 @@ class CoTeaching(Method):
 
     def __init__(self, cfg: Config, task: Task) -> None:
         super().__init__(cfg, task)
-        self.nets = nn.ModuleList([task.build(), task.build()])
+        self.nets = nn.ModuleList([task.build(0), task.build(1)])
 
     def keep(self, t: Progress) -> float:
         """R(T), the share of a batch that is learnt from."""
@@ -50,6 +50,9 @@ class CoTeaching(Method):
         second = two[_smallest(one, n)].mean()
         # the networks share no weights: the gradient of the sum is each one's own
         return {"loss": first + second, "first": first, "second": second, "kept": n / len(batch)}
+
+    def cost(self, t: Progress) -> float:
+        return 6.0
 
     def predict(self, x: Tensor) -> Tensor:
         """The logarithm of the mean of both softmaxes, whose softmax is that mean."""

@@ -2,7 +2,7 @@
 
 warm-up   both networks: CE - c H(p), the entropy bonus c only where noise is asymmetric
 divide    w_k = P(clean | CE of network k), the lower of two Gaussians fitted to the losses of all examples
-train f   (network t.part in pass t.part) with g, the other one, held fixed; two weak views of each example;
+train f   (network t.pass_number in that pass) with g, the other one, held fixed; two weak views of each example;
           X = {w_g > tau} keeps its labels, U = all others lose them
               x in X    target = sharpen_T(w_g y + (1 - w_g) mean p_f)                 co-refinement
               u in U    target = sharpen_T((mean p_f + mean p_g) / 2)                  co-guessing
@@ -19,12 +19,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rte.methods.base import Method, Pass, Predict, Progress, Sweep, Task, Terms
-from rte.parts.losses import class_balance, cross_entropy, entropy, sharpen, soft_cross_entropy
+from rte.parts.losses import class_balance, cross_entropy, entropy, probabilities, sharpen, soft_cross_entropy
 from rte.parts.mixing import mixup
 from rte.parts.mixture import two_gaussians
 from rte.parts.schedules import Schedule, constant
 from rte.settings import Settings, setting
-from rte.views.batch import Batch, Plan
+from rte.views.batch import Batch, ViewPlan
 
 NAMES = ("first", "second")
 VIEWS = 2
@@ -51,12 +51,12 @@ class DivideMix(Method):
 
     def __init__(self, cfg: Config, task: Task) -> None:
         super().__init__(cfg, task)
-        self.nets = nn.ModuleList([task.build(), task.build()])
+        self.nets = nn.ModuleList([task.build(0), task.build(1)])
         self.register_buffer("clean", torch.ones(2, len(task.y)))  # w_k of every example; all are believed at first
         self.register_buffer("losses", torch.zeros(2, cfg.history, len(task.y)))  # newest first, each scaled to [0, 1]
 
-    def views(self, t: Progress) -> Plan:
-        return Plan(weak=1 if t.epoch < self.cfg.warmup else VIEWS)
+    def views(self, t: Progress) -> ViewPlan:
+        return ViewPlan(weak=1 if t.epoch < self.cfg.warmup else VIEWS)
 
     def epoch_start(self, t: Progress, sweep: Sweep) -> Terms:
         divided = t.epoch - self.cfg.warmup  # epochs with a split that lie behind
@@ -96,15 +96,15 @@ class DivideMix(Method):
         terms: Terms = {}
         for name, net in zip(NAMES, self.nets, strict=True):
             logits = net(batch.x)
-            bonus = self.cfg.entropy_weight * entropy(logits.softmax(1, dtype=torch.float32))
+            bonus = self.cfg.entropy_weight * entropy(probabilities(logits))
             terms[name] = (cross_entropy(logits, batch.y) - bonus).mean()
         return {"loss": torch.as_tensor(terms["first"]) + terms["second"], **terms}
 
     def _mixmatch(self, batch: Batch, t: Progress) -> Terms:
-        net, fixed, u = self.nets[t.part], self.nets[1 - t.part], batch.second
+        net, fixed, u = self.nets[t.pass_number], self.nets[1 - t.pass_number], batch.second
         n = VIEWS * len(batch)  # rows with labels
         with torch.no_grad():
-            w = self.clean[1 - t.part, batch.i][:, None]
+            w = self.clean[1 - t.pass_number, batch.i][:, None]
             targets = w * F.one_hot(batch.y, self.classes) + (1 - w) * _guess(net, batch)
             x, targets = batch.views, targets.repeat(VIEWS, 1)
             if u is not None:
@@ -112,16 +112,19 @@ class DivideMix(Method):
                 x, targets = torch.cat([x, u.views]), torch.cat([targets, guessed.repeat(VIEWS, 1)])
             mixed = mixup(x, sharpen(targets, self.cfg.temperature), alpha=self.cfg.alpha, dominant=True)
         logits = net(mixed.x)
-        p = logits.softmax(1, dtype=torch.float32)
+        p = probabilities(logits)
         task = soft_cross_entropy(logits[:n], mixed.targets[:n]).mean()
         balance = class_balance(p)
         terms: Terms = {"loss": task + balance, "task": task, "balance": balance}
         if u is not None:
-            rise = (t.fraction * t.epochs - self.cfg.warmup) / self.cfg.ramp
+            rise = (t.epoch + t.j / t.J - self.cfg.warmup) / self.cfg.ramp
             weight = self.cfg.unlabelled_weight.at(t) * min(rise, 1.0)
             terms["unlabelled"] = unlabelled = (p[n:] - mixed.targets[n:]).square().mean()
             terms |= {"loss": task + balance + weight * unlabelled, "unlabelled_weight": weight}
         return terms
+
+    def cost(self, t: Progress) -> float:
+        return 6.0 if t.epoch < self.cfg.warmup else 4.0 * VIEWS  # a step looks at its own views, and then learns them
 
     def predict(self, x: Tensor) -> Tensor:
         """The mean of both networks' logits; the paper's sum has the same order of classes."""
@@ -145,6 +148,6 @@ def _guess(net: nn.Module, batch: Batch, *, fixed: bool = False) -> Tensor:
     """The mean prediction over the views, (B, K). A `fixed` network stays as it is, batch-norm statistics included."""
     before = net.training
     net.train(before and not fixed)
-    probs: Tensor = net(batch.views).softmax(1, dtype=torch.float32)
+    probs = probabilities(net(batch.views))
     net.train(before)
     return probs.view(VIEWS, len(batch), -1).mean(0)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from rte.methods.base import Method, Progress, Sweep, Task, Terms
-from rte.parts.losses import cross_entropy
+from rte.parts.losses import cross_entropy, probabilities
 from rte.parts.schedules import Schedule, constant
 from rte.settings import Settings, setting
 from rte.views.batch import Batch
@@ -45,7 +45,7 @@ class EarlyLearningRegularisation(Method):
 
     def loss(self, batch: Batch, t: Progress) -> Terms:
         logits = self.net(batch.x)
-        p = logits.softmax(1, dtype=torch.float32).clamp(MARGIN, 1 - MARGIN)
+        p = probabilities(logits).clamp(MARGIN, 1 - MARGIN)
         target = self._remember(batch.i, p.detach())
         task = cross_entropy(logits, batch.y).mean()
         elr = torch.log1p(-(target * p).sum(1)).mean()

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from rte.methods.base import Method, Progress, Task, Terms
-from rte.parts.losses import ensemble_consistency, gce, jensen_shannon, sharpen
-from rte.parts.schedules import Schedule, Sine, constant
-from rte.settings import Settings, setting
-from rte.views.batch import Batch, Plan
+from rte.parts.losses import gce, probabilities
+from rte.parts.objective import ObjectiveSettings, objective
+from rte.settings import setting
+from rte.views.batch import Batch, ViewPlan
 
 
 class LabelGuessing(Method):
@@ -26,11 +26,7 @@ class LabelGuessing(Method):
 
     summary = "label guessing: GCE + JSD + consistency with the sharpened mean over K strong views (MixMatch's target)"
 
-    class Config(Settings):
-        q: Schedule = setting(Sine(scale=0.6), "q of L_q: 0 is cross-entropy, 1 is mean absolute error", search=(0, 1))
-        jsd_weight: Schedule = setting(constant(12.0), "lambda_JSD", search=(0, 20))
-        guess_weight: Schedule = setting(constant(1.0), "lambda of the consistency with the guess", search=(0, 5))
-        views: Schedule = setting(constant(2), "K: strong views per example", search=[2, 3, 4, 5, 6])
+    class Config(ObjectiveSettings):
         temperature: float = setting(0.5, "T: the guess is mean^(1/T), normalised", gt=0.0, le=1.0)
 
     cfg: Config
@@ -39,31 +35,25 @@ class LabelGuessing(Method):
         super().__init__(cfg, task)
         self.net = task.build()
 
-    def k(self, t: Progress) -> int:
-        """K, or 0 where the term it belongs to is switched off."""
-        return round(self.cfg.views.at(t)) if self.cfg.guess_weight.at(t) else 0
-
-    def views(self, t: Progress) -> Plan:
-        return Plan(strong=max(self.k(t), 2 if self.cfg.jsd_weight.at(t) else 0))
+    def views(self, t: Progress) -> ViewPlan:
+        return ViewPlan(strong=max(self.cfg.n_star(t), self.cfg.pair(t)))
 
     def loss(self, batch: Batch, t: Progress) -> Terms:
         cfg, q = self.cfg, self.cfg.q.at(t)
         f_x, *f_aug = self.net(batch.views).split(len(batch))  # one batch: shared batch-norm statistics
-        p_aug = [f.softmax(1, dtype=torch.float32) for f in f_aug]
-
-        loss = task = gce(f_x, batch.y, q).mean()
-        terms: Terms = {"task": task, "q": q}
-
-        if jsd_weight := cfg.jsd_weight.at(t):  # as in RTE, p_orig carries no gradient
-            p_orig = f_x.detach().softmax(1)
-            terms["jsd"] = jsd = jensen_shannon([p_orig, p_aug[0], p_aug[1]]).mean()
-            loss = loss + jsd_weight * jsd
-
-        if k := self.k(t):
-            guess = sharpen(torch.stack(p_aug[:k]).detach().mean(0), cfg.temperature)
-            terms["guess"] = consistency = ensemble_consistency(guess, p_aug[:k]).mean()
-            loss = loss + cfg.guess_weight.at(t) * consistency
-        return {"loss": loss, **terms}
+        p_aug = [probabilities(f) for f in f_aug]
+        views = p_aug[: cfg.n_star(t)]
+        terms = objective(
+            gce(f_x, batch.y, q),
+            p_orig=probabilities(f_x.detach()),
+            pair=p_aug[: cfg.pair(t)],
+            target=torch.stack(views).detach().mean(0) if views else None,
+            views=views,
+            temperature=cfg.temperature,
+            jsd_weight=cfg.jsd_weight.at(t),
+            ecr_weight=cfg.ecr_weight.at(t),
+        )
+        return {**terms, "q": q}
 
     def predict(self, x: Tensor) -> Tensor:
         logits: Tensor = self.net(x)

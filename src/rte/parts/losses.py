@@ -19,6 +19,12 @@ FLOOR = 1e-30
 """Smaller probabilities count as this one inside a logarithm; its reciprocal still leaves room in float32."""
 
 
+def probabilities(logits: Tensor) -> Tensor:
+    """Softmax over the classes in single precision, whatever autocast says: half precision has one value for all that
+    a network is sure of. Returns (B, K)."""
+    return logits.softmax(1, dtype=torch.float32 if logits.dtype in (torch.float16, torch.bfloat16) else None)
+
+
 def cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
     """Cross-entropy with the given label: -log p_y. Returns (B,)."""
     return F.cross_entropy(_wide(logits), y, reduction="none")
@@ -49,15 +55,15 @@ def forward_corrected(logits: Tensor, y: Tensor, wrong: float) -> Tensor:
 
     -log((1 - wrong) p_y + wrong / (K - 1) (1 - p_y)): forward correction (Patrini 2017) for symmetric noise.
     wrong = 0 is cross-entropy. Its gradient is that of cross-entropy times p_y / (p_y + c), with
-    c = wrong / (K - 1 - wrong K): a label that the network has come to doubt loses its pull.
+    c = wrong / (K - 1 - wrong K): a label that the network doubts has little gradient.
     """
     signal, chance = _signal_and_chance(wrong, logits.shape[1])
     nll = cross_entropy(logits, y)
     return nll if wrong == 0.0 else -torch.logaddexp(math.log(signal) - nll, nll.new_tensor(chance).log())
 
 
-def forward_pull(logits: Tensor, y: Tensor, wrong: float) -> Tensor:
-    """How strongly `forward_corrected` pulls at the given label's logit, (1 - p_y) p_y / (p_y + c). Returns (B,)."""
+def forward_gradient(logits: Tensor, y: Tensor, wrong: float) -> Tensor:
+    """The size of the gradient of `forward_corrected` at the given label's logit, (1 - p_y) p_y / (p_y + c): (B,)."""
     signal, chance = _signal_and_chance(wrong, logits.shape[1])
     p = torch.exp(-cross_entropy(logits, y))
     return (1.0 - p) * (signal * p + FLOOR) / (signal * p + chance + FLOOR)

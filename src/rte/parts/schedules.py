@@ -109,16 +109,12 @@ class Triangle(Settings):
 
 
 class Steps(Settings):
-    """values[j] from epochs[j] (or from fractions[j] of the run) on; the first must start at 0.
-
-    Runs of fewer than `least` epochs stay at the first value: what pays in a long run may not in a short one.
-    """
+    """values[j] from epochs[j] (or from fractions[j] of the run) on; the first must start at 0."""
 
     kind: Literal["steps"] = "steps"
     values: tuple[float, ...] = Field(min_length=1, strict=False)
     epochs: tuple[int, ...] | None = Field(None, strict=False)
     fractions: tuple[float, ...] | None = Field(None, strict=False)
-    least: int | None = Field(None, ge=1)
 
     @model_validator(mode="after")
     def _complete(self) -> Steps:
@@ -136,8 +132,6 @@ class Steps(Settings):
         return self.epochs if self.epochs is not None else (self.fractions or ())
 
     def at(self, t: Moment) -> float:
-        if self.least is not None and t.epochs < self.least:
-            return self.values[0]
         now = t.epoch if self.epochs is not None else t.fraction
         return [value for value, start in zip(self.values, self._starts, strict=True) if start <= now][-1]
 

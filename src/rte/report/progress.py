@@ -21,9 +21,8 @@ class RunBar:
         self.task = bars.add_task(title, total=CELLS, unit="epoch", epoch="", loss="", accuracy="")
 
     def step(self, t: Moment, terms: dict[str, float]) -> None:
-        done = (t.epoch * t.J + t.j + 1) / (t.epochs * t.J) if t.steps is None else (t.step + t.extra + 1) / t.steps
         loss = f"loss {terms['loss']:.3f}" if "loss" in terms else ""
-        self.bars.update(self.task, completed=int(done * CELLS), epoch=f"{t.epoch + 1}/{t.epochs}", loss=loss)
+        self.bars.update(self.task, completed=int(t.fraction * CELLS), epoch=f"{t.epoch + 1}/{t.epochs}", loss=loss)
 
     def epoch(self, epoch: int, scores: Scores) -> None:
         names = {"test": "test", "val": "noisy val"}

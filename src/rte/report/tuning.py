@@ -14,17 +14,17 @@ from rte.errors import ConfigError
 from rte.report.population import PopulationTable
 from rte.report.schedules import draw
 from rte.search import pbt
-from rte.search.plan import Plan, SearchConfig, read_plan, read_records, write_plan
+from rte.search.definition import Search, SearchConfig, read_plan, read_records, write_plan
 from rte.search.space import declared, narrow
 
 
-def plan(config: RunConfig, options: Mapping[str, Any], search: Iterable[str], data_dir: Path | None) -> Plan:
+def plan(config: RunConfig, options: Mapping[str, Any], search: Iterable[str], data_dir: Path | None) -> Search:
     """The search that a command line asks for; options that are None keep their defaults."""
     space = narrow(declared(config.method_name), search, config)
-    return Plan.make(config, validate(SearchConfig, _given(options), "search"), space, data_dir)
+    return Search.make(config, validate(SearchConfig, _given(options), "search"), space, data_dir)
 
 
-def planned(folder: Path, trials: Mapping[str, Any], data_dir: Path | None, settings: Iterable[Any] = ()) -> Plan:
+def planned(folder: Path, trials: Mapping[str, Any], data_dir: Path | None, settings: Iterable[Any] = ()) -> Search:
     """The search of a folder, with trials that may be of another size and data that may lie elsewhere by now.
 
     `settings` are those that only a new search can have; all must be None.
@@ -42,13 +42,13 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in options.items() if value is not None}
 
 
-def begin(plan: Plan, folder: Path) -> Path:
+def begin(plan: Search, folder: Path) -> Path:
     """Make the folder of a new search."""
     pbt.begin(plan, folder)
     return folder
 
 
-def go(plan: Plan, folder: Path, console: Console, *, address: str | None, dashboard: bool) -> dict[str, Any]:
+def go(plan: Search, folder: Path, console: Console, *, address: str | None, dashboard: bool) -> dict[str, Any]:
     """Search until the end, and draw what was found."""
     with PopulationTable(console) as table:
         result = pbt.go(plan, folder, watcher=table, address=address, dashboard=dashboard)

@@ -16,7 +16,7 @@ from rte.errors import ConfigError, DataError
 from rte.report.progress import Bars
 from rte.reproduce import cost, runner, summary
 from rte.reproduce.define import SIZES, Size, Table, chosen
-from rte.reproduce.plan import Job, Options, jobs, part
+from rte.reproduce.plan import Job, Options, jobs, shard
 from rte.train.trainer import Interrupted, Observer
 
 
@@ -52,7 +52,7 @@ class How:
     out: Path
     results: Path | None = None
     data_dir: Path | None = None
-    part: str | None = None
+    shard: str | None = None
     dry_run: bool = False
     only_summarise: bool = False
     yes: bool = False
@@ -61,7 +61,7 @@ class How:
 def reproduce(name: str, options: Options, how: How, console: Console) -> bool:
     """One table, or all of a size; False if it was stopped."""
     tables = chosen(name, options.size)
-    todo = part(jobs(tables, options), how.part)
+    todo = shard(jobs(tables, options), how.shard)
     results = how.results or (Path("results") if options.plain else how.out / "results")
     if how.only_summarise:
         _summarise(tables, options, how.out, results, console)

@@ -10,7 +10,7 @@ from rte.errors import ConfigError, did_you_mean
 
 Size = Literal["paper", "laptop"]
 SIZES: tuple[Size, ...] = ("paper", "laptop")
-Settings = dict[str, Any]
+Changes = dict[str, Any]
 Value = float | str | None
 """A number of the paper in percent, "fail" where it says that training failed, or None where it has none."""
 
@@ -27,7 +27,7 @@ class Cell:
 
     row: str
     column: str
-    settings: Settings = field(default_factory=dict)
+    settings: Changes = field(default_factory=dict)
     paper: dict[str, Value] = field(default_factory=dict)
     data: str = "cifar10"
     inherit: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class Table:
     """Further measures for a figure: "reliability", "losses"."""
     compare: Literal["rows", "columns"] = "rows"
     """Along what the paper's ordering is compared with ours."""
-    laptop: Settings = field(default_factory=dict)
+    laptop: Changes = field(default_factory=dict)
     sizes: tuple[Size, ...] = SIZES
     others: tuple[tuple[str, str, Value], ...] = ()
     """Numbers of other work that the paper quotes, (name, column, number): shown, not run."""

@@ -125,13 +125,13 @@ def job_of(table: Table, cell: Cell, options: Options, seed: int) -> Job:
     return Job(config, f"{cell.row} {column} s{seed}", kind, frozenset(measures))
 
 
-def part(all_: Sequence[T], text: str | None) -> list[T]:
-    """Part i of n, "i/n", of jobs: every n-th, from the i-th on."""
+def shard(all_: Sequence[T], text: str | None) -> list[T]:
+    """Shard i of n, "i/n", of jobs: every n-th, from the i-th on."""
     if text is None:
         return list(all_)
     left, _, right = text.partition("/")
     if not (left.isdecimal() and right.isdecimal() and 1 <= int(left) <= int(right)):
-        raise ConfigError(f"--part {text}: write it as i/n with i from 1 to n, such as 2/8.")
+        raise ConfigError(f"--shard {text}: write it as i/n with i from 1 to n, such as 2/8.")
     return list(all_[int(left) - 1 :: int(right)])
 
 

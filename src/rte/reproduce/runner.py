@@ -2,7 +2,7 @@
 
 A run that breaks down (its loss is no longer finite) is a result too: failure.json says why, and the grid goes on.
 Several processes may work on one folder: each run is locked while it is trained. The locks are the operating system's,
-so the lock of a killed process is gone with it; machines that share no file system split the grid with --part.
+so the lock of a killed process is gone with it; machines that share no file system split the grid with --shard.
 """
 
 from __future__ import annotations

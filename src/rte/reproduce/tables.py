@@ -6,14 +6,14 @@ from typing import Any
 
 from rte.reproduce.define import SHARED, Cell, Table, Value
 
-Settings = dict[str, Any]
+Changes = dict[str, Any]
 
 
-def _noise(name: str, ratio: float) -> Settings:
+def _noise(name: str, ratio: float) -> Changes:
     return {"name": name, "ratio": ratio} if ratio else {"name": "none", "ratio": 0.0}
 
 
-def _symmetric(ratio: float, **sections: Settings) -> Settings:
+def _symmetric(ratio: float, **sections: Changes) -> Changes:
     return {"noise": _noise("symmetric", ratio), **sections}
 
 
@@ -28,7 +28,7 @@ def _acc(value: Value) -> dict[str, Value]:
 # ---- the main table (tab. uniformnoise)
 
 # GCE-only has the q of RTE's configuration (reading: "same net and schedule"); CE+JSD+ECR is RTE with q = 0.
-METHODS: dict[str, tuple[Settings, tuple[str, ...]]] = {
+METHODS: dict[str, tuple[Changes, tuple[str, ...]]] = {
     "CE": ({"name": "ce"}, ()),
     "GCE": ({"name": "gce"}, ("q",)),
     "CE+JSD+ECR": ({"q": 0.0}, ()),
@@ -60,7 +60,7 @@ PRIOR = (
     ("SELF", "CIFAR-100 40 %", 71.98), ("SELF", "CIFAR-100 80 %", 42.09),
     ("DivideMix", "CIFAR-100 40 %", 75.2), ("DivideMix", "CIFAR-100 80 %", 60.2),
 )  # fmt: skip
-PREACT: Settings = {"net": {"name": "preact-resnet18"}}
+PREACT: Changes = {"net": {"name": "preact-resnet18"}}
 
 
 def _main() -> tuple[Cell, ...]:
@@ -126,15 +126,15 @@ COUNTS = (Cell("class counts", "60 %", {"noise": _noise("confusion-cifar10", 0.6
 # ---- ablations (tab. ablation_loo), at 80 % in the paper
 
 
-def _other(name: str, **method: Any) -> tuple[Settings, tuple[str, ...]]:
+def _other(name: str, **method: Any) -> tuple[Changes, tuple[str, ...]]:
     return {"method": {"name": name, **method}}, SHARED
 
 
-def _rte(**method: Any) -> tuple[Settings, tuple[str, ...]]:
+def _rte(**method: Any) -> tuple[Changes, tuple[str, ...]]:
     return {"method": method}, ()
 
 
-ABLATIONS: tuple[tuple[str, tuple[Settings, tuple[str, ...]], Value], ...] = (
+ABLATIONS: tuple[tuple[str, tuple[Changes, tuple[str, ...]], Value], ...] = (
     ("RTE", _rte(), 93.09),
     ("RTE (PreAct ResNet-18)", (PREACT, ()), 92.00),
     ("No ECR", _rte(ecr_weight=0.0), 61.91),
@@ -153,7 +153,7 @@ ABLATIONS: tuple[tuple[str, tuple[Settings, tuple[str, ...]], Value], ...] = (
     # reading: RandAugment as its authors' own code has it
     ("ECR with RandAugment", ({"views": {"strong": "randaugment-tpu"}}, ()), "fail"),
 )
-LAPTOP_RATIO: Settings = {"noise": {"name": "symmetric", "ratio": 0.6}}
+LAPTOP_RATIO: Changes = {"noise": {"name": "symmetric", "ratio": 0.6}}
 LAPTOP_WHY = (
     "The laptop size has 60 % noise where the paper has 80 %, our choice: with 80 % only 1,000 of its 5,000 labels are "
     "right. Pass --set noise.ratio=0.8 for the paper's ratio."

@@ -1,7 +1,7 @@
-"""A run that fits into a given time: measure the speed for a few seconds, then set its length.
+"""A run of a given time: the clock is its schedule, and its end is kept, evaluation and all.
 
-The outcome is an ordinary number of steps in the resolved settings. A run with a budget is therefore as reproducible as
-any other: the measurement decides how long it is, and nothing else.
+Nothing is timed beforehand. What follows the last step is foreseen from one predicted batch, later from the evaluations
+that were made.
 """
 
 from __future__ import annotations
@@ -9,215 +9,136 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable
-from dataclasses import replace
-from functools import cache, cached_property
-from itertools import islice
-from statistics import mean, median
-from typing import TypeAlias
+from pathlib import Path
 
 from rte import nets
 from rte.config import RunConfig
 from rte.errors import ConfigError
-from rte.methods.base import Progress
-from rte.methods.rte import RobustTemporalEnsembling
-from rte.parts.schedules import constant
-from rte.parts.selftune import NoiseEstimate, signal
-from rte.run.build import Prepared, make_trainer
+from rte.evaluate.examiner import Examiner
+from rte.files import write_atomic
+from rte.methods.base import Method, Progress
+from rte.recipes.policy import ASSUMED, signal
+from rte.run.build import Prepared
+from rte.train.config import TrainConfig
+from rte.train.device import convolution_speed
 from rte.train.distributed import World
+from rte.train.pace import ByClock, Course
 from rte.train.trainer import Trainer
 
-UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
-LEAST = 20
-"""Fewer steps than this are no training."""
-SHARE = 0.97
-"""The part of the budget that is planned; the rest is for checkpoints and the unforeseen."""
-LONG = 1_000_000
-"""Steps of the pretended run whose moments are timed."""
-FRACTIONS = tuple((i + 0.5) / 100 for i in range(100))
-"""Moments of the run at which the number of views and their resolution are looked up."""
-Kind: TypeAlias = tuple[int, float]
-"""What the cost of a step depends on: the number of views, and their resolution to a tenth."""
+FILE = "clock.jsonl"
+"""In a run folder: the path that a run by the clock has taken."""
+FIXED = 0.25
+"""Share of a step's cost that does not shrink with the images: at 20 of 32 pixels a step costs 0.55 of a full one."""
+WRITING = 0.5
+"""Seconds for the last checkpoint and the results."""
+ROOM = 1.05
+"""What is foreseen is taken to last this much longer."""
+EFFICIENCY = 0.5
+"""FLOP/s that a small network reaches in training, against a single wide convolution."""
 PER_IMAGE = 25
-"""Parameters for each training image that a wider network may have where labels are right; see `capacity`."""
-PILOT, PASSES = 400, 10
-"""Steps, and at most epochs, of a run on trial that estimates the noise, where the network to take depends on it."""
-TRIAL = {"optimizer": "muon", "momentum": 0.9, "lr": constant(0.06), "weight_decay": constant(5e-4)}
-"""Its settings, the same whatever is to be trained, so that the same network is found."""
-WARM, TIMED = 2, 4
+"""Parameters for each training image that a wider network may have where labels are right: wider ones memorise them."""
 
 
 def parse_budget(text: str) -> float:
-    """Seconds from "90s", "30m", "1.5h" or "1h30m"; a plain number counts seconds."""
-    parts = re.findall(r"(\d+(?:\.\d+)?)([smh]?)", text.strip().lower())
-    if not parts or "".join(number + unit for number, unit in parts) != text.strip().lower():
-        raise ConfigError(f"--budget {text} is no time; write it as 90s, 30m or 2h.")
-    seconds = sum(float(number) * UNITS[unit] for number, unit in parts)
-    if not seconds > 0:
+    """Seconds from "90s", "30m", "1.5h", "1h30m" or "1h30", an hour and a half; a plain number counts seconds."""
+    given = text.strip().lower()
+    number = r"(\d+(?:\.\d+)?)"
+    match = re.fullmatch(rf"(?:{number}h)?(?:{number}m)?(?:{number}(s?))?", given)
+    if not given or match is None:
+        raise ConfigError(f"--budget {text} is no time; write it as 90s, 30m, 2h or 1h30m.")
+    hours, minutes, rest, unit = match.groups()
+    scale = 60.0 if hours and not minutes and not unit else 1.0
+    seconds = 3600 * float(hours or 0) + 60 * float(minutes or 0) + scale * float(rest or 0)
+    if not 0 < seconds < math.inf:
         raise ConfigError(f"--budget {text} leaves no time; give at least some seconds.")
     return seconds
 
 
-def fit_budget(prepared: Prepared, seconds: float, *, started: float | None = None) -> RunConfig:
-    """The settings of the run with its length set such that it ends `seconds` after `started` (a monotonic time).
+class Closing:
+    """The seconds that all after the last step will take: evaluation, a look at the training labels, and writing."""
 
-    Schedules stretch with the length. Where there is time for so many passes over the data that a wider network of
-    `net.wider` pays, it is taken, unless labels are too noisy for it. Every process of a torchrun comes to the same
-    answer.
+    def __init__(self, method: Method, examiner: Examiner) -> None:
+        self.method, self.examiner = method, examiner
+        self.networks = len(method.networks())
+        self.per_look = self.at_cost = 0.0  # seconds of a prediction, and of a step when that was measured
+
+    def __call__(self, cost: float) -> float:
+        """Where a step at full cost takes so many seconds now."""
+        if not self.per_look and cost:
+            self.per_look, self.at_cost = self.examiner.glance(self.method), cost
+        slower = cost / self.at_cost if self.at_cost else 1.0
+        return WRITING + ROOM * slower * self.per_look * self.examiner.looks(self.networks, final=True)
+
+    def evaluated(self, seconds: float, cost: float) -> None:
+        """An evaluation took so long, where a step at full cost takes `cost`."""
+        looks = self.examiner.looks(self.networks, final=False)
+        if looks and seconds > 0:
+            self.per_look, self.at_cost = seconds / looks, cost
+
+
+def by_clock(trainer: Trainer, examiner: Examiner, seconds: float, started: float, file: Path | None) -> ByClock:
+    """The timeline of a run that ends so many seconds after `started`; what `file` says of its path is followed."""
+    return ByClock(
+        seconds,
+        started=started,
+        course=Course(file, writes=trainer.world.first),
+        epochs=trainer.cfg.epochs,
+        every=trainer.cfg.evaluate_every,
+        world=trainer.world,
+        closing=Closing(trainer.method, examiner),
+        relative=lambda done: relative_cost(trainer.cfg, done),
+    )
+
+
+def relative_cost(cfg: TrainConfig, done: float) -> float:
+    """The cost of a step at that share of a run, by its resolution: 1 at the full one."""
+    share = cfg.resolution.at(Progress(int(done * cfg.epochs), cfg.epochs, done=done))
+    return FIXED + (1.0 - FIXED) * share**2
+
+
+def fit_network(prepared: Prepared, seconds: float, world: World, *, speed: float | None = None) -> RunConfig:
+    """The settings with the widest of `net.wider` for which there is time enough, and images enough.
+
+    By the FLOPs of the networks and the `speed` of a convolution on this machine (FLOP/s), which is measured once and
+    kept. It decides in tenths of an epoch, so a rough figure will do.
     """
-    started = time.monotonic() if started is None else started
-    world = World.join()
-    meter = metered(prepared, world)
-
-    def left() -> float:
-        return SHARE * (seconds - world.mean(time.monotonic() - started))
-
-    name = suitable(prepared, lambda name: meter(name).epochs(left()), world)
-    chosen = meter(name)
-    for _ in range(2):  # first what the length depends on is timed, which takes time itself
-        steps = most(chosen.seconds, left())
-    if steps < LEAST:
-        raise ConfigError(
-            f"a budget of {seconds:.0f} s is enough for {steps} steps of {chosen.step(LEAST):.2g} s after the set-up, "
-            "which is no training; give more time, or a smaller network (--net compact-16)."
-        )
-    return prepared.config.with_net(name).with_train(steps=steps, epochs=math.ceil(steps / chosen.per_epoch))
-
-
-def metered(prepared: Prepared, world: World | None = None) -> Callable[[str], Meter]:
-    """For each network that is asked for, what the run costs with it."""
-
-    @cache
-    def meter(name: str) -> Meter:
-        other = replace(prepared, config=prepared.config.with_net(name))
-        return Meter(make_trainer(other, save=lambda name, state: None, world=world)[0])
-
-    return meter
-
-
-def suitable(prepared: Prepared, epochs: Callable[[str], float], world: World | None = None) -> str:
-    """The network to take: the widest for the time, in which each of them would have so many epochs, and the noise.
-
-    Only where the noise makes a difference is it found out.
-    """
-    classes, epochs = len(prepared.spec.classes), cache(epochs)
-    names = {widest(prepared, epochs, capacity(noise, classes)) for noise in (1.0, 0.0)}
-    if len(names) == 1:
-        return names.pop()
-    return widest(prepared, epochs, capacity(piloted(prepared, world), classes))
-
-
-def capacity(wrong: float, classes: int) -> float:
-    """How many parameters a network may have for each image where that share of labels is wrong.
-
-    With more it soon knows labels by heart, and the less there is to learn besides, the sooner. The root is a guess
-    that lies between the measured cases (docs/laptop.md).
-    """
-    return PER_IMAGE * math.sqrt(signal(wrong, classes))
-
-
-def piloted(prepared: Prepared, world: World | None = None) -> float:
-    """The share of wrong labels, as far as the first steps of RTE's task loss with the network that is set tell it."""
-    method = RobustTemporalEnsembling.Config(auto=True, q=constant(0.7), jsd_weight=constant(0), ecr_weight=constant(0))
-    config = replace(prepared.config, method_name="rte", method=method).with_train(steps=LONG, epochs=LONG, **TRIAL)
-    trainer, _ = make_trainer(replace(prepared, config=config), save=lambda name, state: None, world=world)
-    while trainer.epoch < PASSES and (left := PILOT - trainer.step) > 0:
-        for _ in islice(trainer.steps(), left):
-            pass
-        trainer.epoch, trainer.done, trainer.opened = trainer.epoch + 1, 0, False
-    noise = trainer.method.noise
-    assert isinstance(noise, NoiseEstimate)
-    return noise.share
-
-
-def widest(prepared: Prepared, epochs: Callable[[str], float], per_image: float) -> str:
-    """The last of `net.wider` with enough epochs and at most so many parameters for each image; else the one set.
-
-    Networks are asked for their epochs from the narrowest on, up to the first for which there is no time.
-    """
-    net, spec, found = prepared.config.net, prepared.spec, prepared.config.net.name
+    config, net = prepared.config, prepared.config.net
+    found = net.name
+    if not net.wider:
+        return config
+    speed = world.told([speed or convolution_speed(config.train.precision) if world.first else 0.0])[0]
+    size = prepared.spec.size
+    most = PER_IMAGE * math.sqrt(signal(ASSUMED, len(prepared.spec.classes))) * len(prepared.train_rows)
+    usual = sum(relative_cost(config.train, (k + 0.5) / 50) for k in range(50)) / 50
     for name in net.wider:
-        made = nets.build(name, channels=spec.channels, classes=len(spec.classes), size=spec.size, dropout=0.0)
-        if nets.parameters(made) > per_image * len(prepared.train_rows) or epochs(name) < net.wider_epochs:
+        made = nets.build(name, channels=prepared.spec.channels, classes=len(prepared.spec.classes), size=size)
+        flops = 6.0 * nets.multiply_adds(made, size, prepared.spec.channels) * usual
+        epochs = seconds * EFFICIENCY * speed / (flops * len(prepared.train_rows))
+        if nets.parameters(made) > most or epochs < net.wider_epochs:
             break
         found = name
-    return found
+    return config.with_net(found)
 
 
-def most(cost: Callable[[int], float], seconds: float) -> int:
-    """The most steps that cost no more than that; `cost` must rise with the steps."""
-    low, high = 0, LEAST
-    while cost(high) <= seconds:
-        low, high = high, 2 * high
-    while high - low > 1:  # low is affordable, high is not
-        middle = (low + high) // 2
-        low, high = (middle, high) if cost(middle) <= seconds else (low, middle)
-    return low
+def refuse_short(seconds: float, started: float, world: World) -> None:
+    """Say so where the time is over before the first step."""
+    used = world.told([time.monotonic() - started])[0]
+    if used >= 0.9 * seconds:
+        raise ConfigError(
+            f"a budget of {seconds:g} s leaves no time to train: reading the data and setting up took {used:.0f} s; "
+            "give more time."
+        )
 
 
-class Meter:
-    """What a run costs, from the times of its steps on a trainer that is thrown away afterwards.
-
-    Each kind of step is timed when a run is first asked for that has such steps: a schedule that goes by epochs may
-    add views in long runs only. Processes average each time before they use it, so that they ask for the same ones.
-    """
-
-    def __init__(self, trainer: Trainer) -> None:
-        self.trainer, self.per_epoch = trainer, max(1, trainer.n // trainer.cfg.batch)
-        self._set_length(self.per_epoch)
-        next(trainer.steps())  # compiles what is compiled on first use
-        self._times: dict[Kind, tuple[float, float]] = {}
-
-    @cached_property
-    def evaluation(self) -> float:
-        """Seconds of an evaluation."""
-        world, began = self.trainer.world, time.perf_counter()
-        if world.first:
-            self.trainer.examine(self.trainer.method)
-        return world.mean(time.perf_counter() - began) * world.size
-
-    def epochs(self, seconds: float) -> float:
-        """Of a run that has so much time for its steps."""
-        return most(lambda steps: steps * self.step(steps), seconds) / self.per_epoch
-
-    def forget(self) -> None:
-        """Time every kind of step anew when it is asked for again."""
-        self._times.clear()
-
-    def seconds(self, steps: int) -> float:
-        """Of a run of so many steps, with the epochs it begins and the evaluations it causes."""
-        step, epochs = self.step(steps), self.trainer.cfg.epochs
-        begin = min(begin for begin, _ in self._times.values())
-        evaluations = math.ceil(epochs / self.trainer.cfg.evaluate_every)
-        return steps * step + epochs * begin + evaluations * self.evaluation
-
-    def step(self, steps: int) -> float:
-        """Seconds of a step, averaged over a run of so many."""
-        self._set_length(steps)
-        return mean(self._time(steps, fraction)[1] for fraction in FRACTIONS)
-
-    def _set_length(self, steps: int) -> None:
-        epochs = max(1, math.ceil(steps / self.per_epoch))
-        self.trainer.cfg = self.trainer.cfg.model_copy(update={"steps": LONG, "epochs": epochs})
-
-    def _time(self, steps: int, fraction: float) -> tuple[float, float]:
-        """Seconds of the beginning of an epoch and of a step, after that part of a run of so many steps."""
-        trainer, epoch = self.trainer, int(fraction * steps / self.per_epoch)
-        t = Progress(epoch, trainer.cfg.epochs, step=int(fraction * LONG), steps=LONG)
-        kind = trainer.method.views(t).total, round(trainer.cfg.resolution.at(trainer.method.moment(t)), 1)
-        if kind not in self._times:
-            trainer.epoch, trainer.step, trainer.done, trainer.opened = epoch, t.step, 0, False
-            trainer.began = trainer.extra = 0.0
-            first, step = _timed(trainer)
-            self._times[kind] = trainer.world.mean(max(0.0, first - step)), trainer.world.mean(step)
-        return self._times[kind]
+def copy_path(source: Path, folder: Path) -> None:
+    """Give a new run the path that another one by the clock has taken."""
+    file = source / FILE if source.is_dir() else source
+    course = Course(file, writes=False)
+    if not course.segments or not course.segments[-1].last:
+        raise ConfigError(f"{file} is no path of a finished run with --budget; give the folder of one.")
+    write_atomic(folder / FILE, lambda out: out.write(file.read_bytes()))
 
 
-def _timed(trainer: Trainer) -> tuple[float, float]:
-    """Seconds of the first step of an epoch, and of a usual one."""
-    times = []
-    began = time.perf_counter()
-    for _ in islice(trainer.steps(), 1 + WARM + TIMED):
-        times.append(time.perf_counter() - began)
-        began = time.perf_counter()
-    return times[0], median(times[1 + WARM :] or times)
+def with_budget(config: RunConfig, seconds: float) -> RunConfig:
+    """The settings of a run by the clock, as its folder records them."""
+    return config.with_train(budget=seconds, steps=None)

@@ -23,6 +23,7 @@ from rte.rng import fold
 from rte.train.device import check_precision, choose_device, faster_in_half, keep_memory
 from rte.train.distributed import World
 from rte.train.journal import Journal
+from rte.train.timeline import Timeline
 from rte.train.trainer import Observer, Trainer
 from rte.views.engine import ViewEngine
 from rte.views.loader import Loader
@@ -109,12 +110,10 @@ def build_method(
 
     `sample` are training images for networks that look at some before they begin; not needed to load a state.
     """
-    made = 0
 
-    def build() -> torch.nn.Module:
-        nonlocal made
+    def build(k: int = 0) -> torch.nn.Module:
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(fold(config.seed, "init", made) >> 1)
+            torch.manual_seed(fold(config.seed, "init", k) >> 1)
             net = nets.build(
                 config.net.name,
                 channels=spec.channels,
@@ -122,7 +121,6 @@ def build_method(
                 size=spec.size,
                 dropout=config.net.dropout,
             )
-        made += 1
         if sample is not None:
             net.calibrate(sample)
         if config.train.compile:
@@ -138,7 +136,7 @@ def settled(config: RunConfig, world: World) -> RunConfig:
     if config.train.precision != "auto":
         return config
     device = choose_device(config.train.device)
-    half = world.any([world.first and faster_in_half(device)], device)[0]
+    half = world.any([world.first and faster_in_half(device)])[0]
     return config.with_train(precision="bf16" if half else "fp32")
 
 
@@ -148,6 +146,7 @@ def make_trainer(
     save: Callable[[str, dict[str, Any]], None],
     observer: Observer | None = None,
     world: World | None = None,
+    timeline: Timeline | None = None,
 ) -> tuple[Trainer, Examiner]:
     """A trainer at the start of the run, with no journal yet, and the examiner of its method."""
     config, spec = settled(prepared.config, world or World()), prepared.spec
@@ -177,5 +176,6 @@ def make_trainer(
         save=save,
         observer=observer,
         world=world,
+        timeline=timeline,
     )
     return trainer, examiner

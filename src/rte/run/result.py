@@ -27,14 +27,15 @@ def summary(prepared: Prepared, trainer: Trainer, examiner: Examiner) -> dict[st
             "measured": prepared.manifest.ratio_measured,
             "warning": prepared.manifest.warning,
         },
-        "epochs": config.train.epochs,
+        "epochs": trainer.epoch,
         "steps": trainer.step,
         "train_seconds": round(trainer.seconds, 2),
         "parameters": sum(p.numel() for p in trainer.method.parameters() if p.requires_grad),
     }
-    for name in ("test", "student", "val"):
-        if history and name in history[-1]:
-            out[name] = {**summarise([entry[name]["top1"] for entry in history]), **history[-1][name]}
+    for name, scores in (history[-1] if history else {}).items():
+        if isinstance(scores, dict):  # of the test set, of held-out labels, of each further network
+            values = [entry[name]["top1"] for entry in history if name in entry]
+            out[f"network {name}" if name in out else name] = {**summarise(values), **scores}
     if "val" in out:
         chosen = max(history, key=lambda entry: entry["val"]["top1"])
         out["selected"] = {"epoch": chosen["epoch"], "val": chosen["val"]["top1"]}

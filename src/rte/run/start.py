@@ -13,11 +13,11 @@ from rte.errors import CheckpointError
 from rte.evaluate.examiner import Examiner
 from rte.files import read_json, write_json
 from rte.noise.inject import Manifest
+from rte.run.budget import FILE, by_clock, copy_path, fit_network, refuse_short, with_budget
 from rte.run.build import Prepared, load_dataset, make_trainer, prepare, settled
 from rte.run.folder import LAST_FOUNDED, data_folder, found, read_config
 from rte.run.result import summary
 from rte.train import checkpoint
-from rte.train.device import choose_device
 from rte.train.distributed import World
 from rte.train.journal import Journal
 from rte.train.trainer import Observer, Trainer
@@ -30,15 +30,18 @@ def start(
     data_dir: Path | None = None,
     observer: Observer | None = None,
     budget: float | None = None,
+    started: float | None = None,
+    clock: Path | None = None,
 ) -> dict[str, Any]:
-    """Train from the beginning in a new folder; returns the final numbers. `budget`: seconds, instead of epochs.
+    """Train from the beginning in a new folder; returns the final numbers.
 
-    Under torchrun all processes call this; the first one writes. After an elastic restart they go on from the folder.
+    budget: seconds from `started` (a monotonic time; now) to the end of it all, instead of epochs. clock: the path of
+    such a run, to be repeated exactly. Under torchrun all processes call this; the first one writes. After an elastic
+    restart they go on from the folder.
     """
-    started = time.monotonic()
+    started = time.monotonic() if started is None else started
     world = World.join()
-    ours, begun = (world.first and yes for yes in (world.claimed(folder), (folder / LAST_FOUNDED).exists()))
-    ours, begun = world.any([ours, begun], choose_device(config.train.device))
+    ours, begun = world.any([world.first and world.claimed(folder), world.first and (folder / LAST_FOUNDED).exists()])
     if ours and begun:
         return resume(folder, data_dir=data_dir, observer=observer)
     if world.first and folder.exists() and not ours:
@@ -46,17 +49,20 @@ def start(
             f"the run folder {folder} exists already; choose another with --out, or go on with `rte resume {folder}`."
         )
     config = settled(config, world)
-    prepared = prepare(config, load_dataset(config, data_dir))
     if budget is not None:
-        from rte.run.budget import fit_budget
-
-        prepared = replace(prepared, config=fit_budget(prepared, budget, started=started))
+        config = with_budget(config, budget)
+    prepared = prepare(config, load_dataset(config, data_dir))
+    if config.train.budget is not None:
+        prepared = replace(prepared, config=fit_network(prepared, config.train.budget, world))
+        refuse_short(config.train.budget, started, world)
     trainer, examiner = _trainer(prepared, folder, observer, world)  # may refuse: before anything is written
     if world.first:
         world.claim(folder)
         found(folder, prepared, data_dir, again=ours)
+        if clock is not None:
+            copy_path(clock, folder)
     world.wait()
-    return _train(prepared, folder, trainer, examiner)
+    return _train(prepared, folder, trainer, examiner, started=started)
 
 
 def resume(folder: Path, *, data_dir: Path | None = None, observer: Observer | None = None) -> dict[str, Any]:
@@ -86,7 +92,12 @@ def _trainer(prepared: Prepared, folder: Path, observer: Observer | None, world:
 
 
 def _train(
-    prepared: Prepared, folder: Path, trainer: Trainer, examiner: Examiner, state: checkpoint.State | None = None
+    prepared: Prepared,
+    folder: Path,
+    trainer: Trainer,
+    examiner: Examiner,
+    state: checkpoint.State | None = None,
+    started: float | None = None,
 ) -> dict[str, Any]:
     """Train to the end from the checkpoint `state`, or from the start, and leave the final numbers in the folder."""
     # an earlier version, which had fewer settings, knew these by another name: that of the file as it wrote it
@@ -97,6 +108,8 @@ def _train(
             "undo the change to config.json, or start a new run."
         )
     first = trainer.world.first
+    if (seconds := prepared.config.train.budget) is not None:
+        trainer.timeline = by_clock(trainer, examiner, seconds, started or time.monotonic(), folder / FILE)
     journal = trainer.journal = Journal(folder / "journal.jsonl" if first else None)
     try:
         if state is None:

@@ -19,9 +19,9 @@ from ray import tune
 from ray.tune.search import Searcher
 
 from rte.errors import ConfigError, TrainingError, UserError
+from rte.search.definition import append_record, discard_before, place
 from rte.search.interval import work
-from rte.search.plan import append_record, discard_before, place
-from rte.search.population import Job, Population, Record
+from rte.search.population import Interval, Population, Record
 
 ATTEMPTS = 5
 """How often an interval is tried again after its worker died."""
@@ -39,7 +39,7 @@ class Conductor(Searcher):  # type: ignore[misc]
         super().__init__()
         self.population, self.folder, self.session, self.watch = population, folder, session, watch
         self.cpus, self.gpus = cpus, gpus
-        self.jobs: dict[str, Job] = {}
+        self.jobs: dict[str, Interval] = {}
         self.causes: dict[str, str] = {}  # of a trial's latest failure
         self.problem: UserError | None = None
 
@@ -54,7 +54,7 @@ class Conductor(Searcher):  # type: ignore[misc]
         if self.population.finished:
             return str(Searcher.FINISHED)
         try:
-            job = None if self.problem else self.population.next_job()
+            job = None if self.problem else self.population.next_interval()
         except UserError as error:
             self.problem, job = error, None
         if job is None:
@@ -94,7 +94,7 @@ class Conductor(Searcher):  # type: ignore[misc]
         job = self.jobs[trial_id]
         print(f"member {job.member}: the interval to epoch {job.until} is done again ({cause})", flush=True)
 
-    def _take_down(self, job: Job, result: dict[str, Any]) -> None:
+    def _take_down(self, job: Interval, result: dict[str, Any]) -> None:
         record = Record(
             member=job.member,
             start=job.start,

@@ -19,7 +19,7 @@ from rte.files import read_json, write_json
 from rte.noise.inject import Manifest
 from rte.run.build import Prepared, load_dataset, make_trainer, prepare
 from rte.run.result import summary
-from rte.search.plan import read_plan
+from rte.search.definition import read_plan
 from rte.search.space import applied
 from rte.train import checkpoint
 from rte.train.journal import Journal

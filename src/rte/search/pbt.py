@@ -20,7 +20,7 @@ from rte.files import read_json, write_json
 from rte.run.build import load_dataset, make_trainer, prepare
 from rte.run.environment import environment
 from rte.search.cluster import ray_cluster, require, slots
-from rte.search.plan import Plan, SearchConfig, read_records, write_plan
+from rte.search.definition import Search, SearchConfig, read_records, write_plan
 from rte.search.population import Population
 from rte.search.schedule import FoundSchedule, from_lineage
 from rte.search.space import applied
@@ -36,7 +36,7 @@ class Watcher(Protocol):
     def update(self) -> None: ...
 
 
-def begin(plan: Plan, folder: Path) -> None:
+def begin(plan: Search, folder: Path) -> None:
     """Make the folder of a new search, after everything that can be refused has been."""
     require()
     if folder.exists():
@@ -59,7 +59,7 @@ def begin(plan: Plan, folder: Path) -> None:
 
 
 def go(
-    plan: Plan, folder: Path, *, watcher: Watcher, address: str | None = None, dashboard: bool = False
+    plan: Search, folder: Path, *, watcher: Watcher, address: str | None = None, dashboard: bool = False
 ) -> dict[str, Any]:
     """Search until the end; returns the final numbers of the winner.
 
@@ -114,7 +114,7 @@ def _interrupts() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def finish(plan: Plan, folder: Path, population: Population) -> dict[str, Any]:
+def finish(plan: Search, folder: Path, population: Population) -> dict[str, Any]:
     """Make the winner an ordinary run folder, with the schedule that was found beside it."""
     winner = population.winner()
     lineage = population.lineage(winner)
@@ -148,7 +148,7 @@ def winning_config(config: RunConfig, found: FoundSchedule) -> RunConfig:
     return applied(config, {key: tree[key.split(".")[0]][key.split(".", 1)[1]] for key in found.values})
 
 
-def _account(plan: Plan, population: Population) -> dict[str, Any]:
+def _account(plan: Search, population: Population) -> dict[str, Any]:
     winner = population.winner()
     records = [record for rung in population.rungs.values() for record in rung.values()]
     return {

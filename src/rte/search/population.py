@@ -17,7 +17,7 @@ from rte.search.space import Space, Values
 
 
 @dataclass(frozen=True)
-class Job:
+class Interval:
     """An interval to be done: from epoch `start`, and the state `parent` had there, until epoch `until`."""
 
     member: int
@@ -67,16 +67,16 @@ class Population:
         self.space, self.size, self.interval, self.epochs, self.seed = space, size, interval, epochs, seed
         self.asynchronous = asynchronous
         self.rungs: dict[int, dict[int, Record]] = {}  # epoch -> member -> what it did before that epoch
-        self.running: dict[int, Job] = {}
+        self.running: dict[int, Interval] = {}
         for record in records:
             self.add(record)
 
     # ---- what happens
 
-    def next_job(self) -> Job | None:
+    def next_interval(self) -> Interval | None:
         """The next interval that can start now, of the member furthest behind; it counts as running from here."""
         for member in sorted(range(self.size), key=lambda m: (self.reached(m), m)):
-            if member not in self.running and (job := self._job(member)) is not None:
+            if member not in self.running and (job := self._interval(member)) is not None:
                 self.running[member] = job
                 return job
         return None
@@ -86,13 +86,13 @@ class Population:
         self.running.pop(record.member, None)
         self.rungs.setdefault(record.until, {})[record.member] = record
 
-    def _job(self, member: int) -> Job | None:
+    def _interval(self, member: int) -> Interval | None:
         start = self.reached(member)
         until = min(start + self.interval, self.epochs)
         if start == self.epochs:
             return None
         if start == 0:
-            return Job(member, 0, until, member, None, sample(self.space, seed=self.seed, member=member))
+            return Interval(member, 0, until, member, None, sample(self.space, seed=self.seed, member=member))
         rung = self.rungs[start]
         if not self.asynchronous and len(rung) < self.size:
             return None
@@ -109,7 +109,7 @@ class Population:
         values = heir.values
         if parent != member:
             values = explore(self.space, values, seed=self.seed, member=member, epoch=start)
-        return Job(member, start, until, parent, heir.place, values)
+        return Interval(member, start, until, parent, heir.place, values)
 
     # ---- what is known
 

@@ -14,7 +14,10 @@ class TrainConfig(Settings):
     """How long, how fast, on what, and what is kept aside."""
 
     epochs: int = setting(30, "passes over the training set", ge=1)
-    steps: int | None = setting(None, "stop after this many steps, though epochs be left; --budget sets it", ge=1)
+    steps: int | None = setting(None, "stop after this many steps, though epochs be left", ge=1)
+    budget: float | None = setting(
+        None, "seconds, instead of epochs: the clock is the schedule; --budget sets it", gt=0.0
+    )
     batch: int = setting(128, "examples per step", ge=1)
     optimizer: Literal["sgd", "adam", "muon"] = setting(
         "sgd", "sgd (Nesterov momentum, as in the paper), adam, or muon (orthogonal steps for convolutions)"

@@ -14,11 +14,9 @@ from rte.errors import ConfigError
 
 
 def choose_device(name: str) -> torch.device:
-    """The device asked for; "auto" takes CUDA (one GPU per process of torchrun), then MPS, then the CPU."""
+    """The device asked for; "auto" takes CUDA, then MPS, then the CPU. Each process of torchrun has its own GPU."""
     if name == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
         device = torch.device(name)
     except RuntimeError:
@@ -26,11 +24,23 @@ def choose_device(name: str) -> torch.device:
     present = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if not present.get(device.type, False):
         raise ConfigError(f"train.device = '{name}' is not available on this machine; use auto or cpu.")
-    return device
+    if device.type != "cuda":
+        return device
+    local, there = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+    index = local if device.index is None else device.index
+    if index >= there:
+        raise ConfigError(
+            f"process {local} wants GPU {index}, but this machine has {there}; start torchrun with "
+            f"--nproc-per-node {there} or less, or set train.device=cpu."
+        )
+    torch.cuda.set_device(index)
+    return torch.device("cuda", index)
 
 
 HALF = """
 import time, torch
+
+x_size = 64 * 16 * 16
 
 def seconds(kind):
     x = torch.randn(64, 64, 16, 16).to(kind, memory_format=torch.channels_last).requires_grad_()
@@ -43,22 +53,32 @@ def seconds(kind):
         times.append(time.perf_counter() - began)
     return min(times)
 
-print(seconds(torch.float32) / seconds(torch.bfloat16))
+single, half = seconds(torch.float32), seconds(torch.bfloat16)
+print(single / half, 6 * 64 * 64 * 9 * x_size / single)
 """
-"""A program that computes in bfloat16, and prints how many times as fast a convolution is so."""
+"""A program that computes in bfloat16, and prints how many times as fast a convolution is so, and FLOP/s in single
+precision."""
 FASTER = 1.3
 """How many times as fast it must be for `auto`: what is no convolution gains less."""
+USUAL = 1e11
+"""FLOP/s that a machine is taken to have which cannot be asked."""
 
 
 def faster_in_half(device: torch.device) -> bool:
     """Whether "auto" means bf16: on processors that are faster in it, as those with AMX are; elsewhere it must be asked
     for."""
-    return device.type == "cpu" and _speed_in_half(HALF) > FASTER
+    return device.type == "cpu" and _measured(HALF)[0] > FASTER
+
+
+def convolution_speed(precision: str) -> float:
+    """FLOP/s of a wide convolution, there and back, on this machine's processor."""
+    ratio, speed = _measured(HALF)
+    return speed * max(1.0, ratio) if precision == "bf16" else speed
 
 
 def check_precision(device: torch.device, precision: str) -> None:
     """Refuse bf16 on a processor that would kill the run: some virtual machines offer AMX, then call it illegal."""
-    if precision == "bf16" and device.type == "cpu" and _speed_in_half(HALF) == 0.0:
+    if precision == "bf16" and device.type == "cpu" and _measured(HALF)[0] == 0.0:
         raise ConfigError(
             "train.precision = bf16 ends in an illegal instruction on this processor; use fp32, or start with "
             "ONEDNN_MAX_CPU_ISA=AVX512_CORE_FP16 in the environment."
@@ -66,10 +86,14 @@ def check_precision(device: torch.device, precision: str) -> None:
 
 
 @cache
-def _speed_in_half(program: str) -> float:
-    """What a Python program of that text prints, which has a process of its own; 0 where a signal kills it."""
+def _measured(program: str) -> tuple[float, float]:
+    """The two numbers that a Python program of that text prints, which has a process of its own; 0 for the first where
+    a signal kills it."""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, text=True)
-    return 0.0 if done.returncode < 0 else float(done.stdout or 1.0)
+    if done.returncode < 0:
+        return 0.0, USUAL
+    numbers = [*map(float, done.stdout.split()), 1.0, USUAL]
+    return (numbers[0], numbers[1]) if len(numbers) > 3 else (numbers[0], USUAL)
 
 
 def keep_memory() -> None:

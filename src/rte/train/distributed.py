@@ -10,18 +10,18 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from rte.errors import TrainingError
 
@@ -64,7 +64,7 @@ class World:
         """Whether this process writes, evaluates and talks."""
         return self.rank == 0
 
-    def share(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
+    def slice(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
         """This process's part of a batch."""
         return np.array_split(index, self.size)[self.rank]
 
@@ -80,19 +80,36 @@ class World:
             part.copy_(flat[place : place + part.numel()].view_as(part))
             place += part.numel()
 
-    def mean(self, value: float) -> float:
-        """The mean of a number over the processes."""
-        number = torch.tensor([value], dtype=torch.float64)
-        self.average([number])
-        return float(number)
-
-    def any(self, claims: list[bool], device: torch.device) -> list[bool]:
+    def any(self, claims: list[bool]) -> list[bool]:
         """For each claim, whether any process makes it."""
         if self.size == 1:
             return claims
-        votes = torch.tensor(claims, dtype=torch.float32, device=device)
+        votes = torch.tensor(claims, dtype=torch.float32)  # on the CPU: no process waits for its GPU here
         dist.all_reduce(votes, op=dist.ReduceOp.MAX)
         return [bool(vote) for vote in votes]
+
+    def told(self, values: Sequence[float]) -> list[float]:
+        """The first process's numbers, in all of them; the others give as many."""
+        if self.size == 1:
+            return list(values)
+        message = torch.tensor(list(values), dtype=torch.float64)
+        dist.broadcast(message, 0)
+        return [float(value) for value in message]
+
+    def give(self, module: nn.Module) -> None:
+        """Make a module's state that of the first process, where a decision may have changed anything of it."""
+        if self.size == 1:
+            return
+        state = module.state_dict()
+        forms: list[Any] = [{name: (tuple(value.shape), value.dtype) for name, value in state.items()}]
+        dist.broadcast_object_list(forms, 0)
+        given = {}
+        for name, (shape, dtype) in forms[0].items():
+            known = state[name]
+            given[name] = known.clone() if self.first else torch.empty(shape, dtype=dtype, device=known.device)
+            dist.broadcast(given[name], 0)
+        if not self.first:
+            module.load_state_dict(given)
 
     def gather_rows(self, table: Tensor, rows: Tensor) -> None:
         """Make `table[rows]`, which each process has set for rows of its own, the same in all of them."""
@@ -125,7 +142,7 @@ def _joined() -> World:
     store, rank, size = next(dist.rendezvous("env://", timeout=MEETING))  # type: ignore[attr-defined]
     meeting = dist.PrefixStore(f"meeting-{meet(store, rank, size)}", store)  # type: ignore[attr-defined]
     if size > 1:
-        backend = "nccl" if torch.cuda.is_available() else "gloo"
+        backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"  # each tensor by where it lies
         dist.init_process_group(backend, store=meeting, rank=rank, world_size=size, timeout=PATIENCE)
     return World(rank, size, store)
 

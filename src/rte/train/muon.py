@@ -24,13 +24,16 @@ REST_RATE, REST_MOMENTUM = 2.0, 0.85
 class Muon(torch.optim.Optimizer):
     """Orthogonal momentum for four-dimensional parameters, Nesterov SGD for the others."""
 
-    def __init__(self, parameters: Iterable[nn.Parameter], lr: float, momentum: float = 0.6) -> None:
-        given = list(parameters)
-        filters, rest = [p for p in given if p.ndim == 4], [p for p in given if p.ndim != 4]
-        groups = [
-            {"params": filters, "filters": True, "rate": 1.0, "momentum": momentum},
-            {"params": rest, "filters": False, "rate": REST_RATE, "momentum": REST_MOMENTUM},
-        ]
+    def __init__(
+        self, parameters: Iterable[nn.Parameter] | Iterable[dict[str, Any]], lr: float, momentum: float = 0.6
+    ) -> None:
+        groups: list[dict[str, Any]] = []
+        for given in _groups(parameters):
+            own, rest = given.get("momentum", momentum), given.get("momentum", REST_MOMENTUM)
+            filters = [p for p in given["params"] if p.ndim == 4]
+            others = [p for p in given["params"] if p.ndim != 4]
+            groups.append({"params": filters, "filters": True, "rate": 1.0, "momentum": own})
+            groups.append({"params": others, "filters": False, "rate": REST_RATE, "momentum": rest})
         super().__init__([group for group in groups if group["params"]], {"lr": lr, "weight_decay": 0.0})
 
     @torch.no_grad()
@@ -65,3 +68,9 @@ def orthogonal(matrix: Tensor, rounds: int = ROUNDS) -> Tensor:
         gram = wide @ wide.T
         wide = a * wide + (b * gram + c * gram @ gram) @ wide
     return wide if x.shape[0] <= x.shape[1] else wide.T
+
+
+def _groups(parameters: Iterable[nn.Parameter] | Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Parameters, or groups of them with settings of their own, as groups."""
+    given = list(parameters)
+    return [each for each in given if isinstance(each, dict)] or [{"params": given}]

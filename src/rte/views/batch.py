@@ -13,7 +13,7 @@ SMALLEST = 4
 
 
 @dataclass(frozen=True)
-class Plan:
+class ViewPlan:
     """How many views of each example a step needs: weak ones (crop, flip) and strong ones of the first weak view.
 
     `second` is the plan of the pass's second stream; None: the same.
@@ -21,18 +21,11 @@ class Plan:
 
     weak: int = 1
     strong: int = 0
-    second: Plan | None = None
+    second: ViewPlan | None = None
 
     @property
     def total(self) -> int:
         return self.weak + self.strong
-
-    def passes(self, spared: bool) -> int:
-        """Forward passes of a network on an example: a teacher's on the weak view, if there are strong ones, and a
-        student's on all, or if `spared` on the strong ones alone; its backward pass counts as two.
-        """
-        n = self.strong + (self.second.strong if self.second else 0)
-        return 3 * max(1, n + (not spared)) + (n > 0)
 
 
 @dataclass(frozen=True)
@@ -46,7 +39,7 @@ class Batch:
     views: Tensor
     y: Tensor
     i: Tensor
-    plan: Plan
+    plan: ViewPlan
     second: Batch | None = None
 
     def __len__(self) -> int:

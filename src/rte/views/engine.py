@@ -1,6 +1,6 @@
 """The view engine: draws what to do to each image, then does it, straight into the network's input.
 
-    params = engine.sample(index, seed=0, epoch=3, plan=Plan(weak=1, strong=2))
+    params = engine.sample(index, seed=0, epoch=3, plan=ViewPlan(weak=1, strong=2))
     x = engine.apply(images, params)          # ((1 + 2) * B, H, W, C) float32, normalised: weak views, then strong ones
 
 Every strong view is made from the first weak view, byte for byte the crop the network sees.
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rte.errors import DataError
 from rte.views import augmix, kernels, randaugment, weak
-from rte.views.batch import Plan
+from rte.views.batch import ViewPlan
 from rte.views.config import ViewConfig
 from rte.views.operations import Operation
 from rte.views.sampling import ViewParams, branch, states
@@ -41,9 +41,22 @@ class ViewEngine:
         self.table: tuple[Operation, ...] = augmix.TABLE if self._variant is None else self._variant.rows
         self._rows, self._columns = (weak.padded(n, cfg.pad, cfg.border) for n in size)
 
-    def sample(self, index: NDArray[np.int64], *, seed: int, epoch: int, plan: Plan, stream: int = 0) -> ViewParams:
-        """Draws the views of examples `index` (B,); those of one example do not depend on the others."""
-        state = branch(states(np.asarray(index, np.int64), seed=seed, epoch=epoch, stream=stream), 2)
+    def sample(
+        self,
+        index: NDArray[np.int64],
+        *,
+        seed: int,
+        epoch: int,
+        plan: ViewPlan,
+        stream: int = 0,
+        again: NDArray[np.int64] | None = None,
+    ) -> ViewParams:
+        """Draws the views of examples `index` (B,); those of one example do not depend on the others.
+
+        An example that has come `again` (B,) times before gets other views each time.
+        """
+        drawn = states(np.asarray(index, np.int64), seed=seed, epoch=epoch, stream=stream, again=again)
+        state = branch(drawn, 2)
         place, box, flip = weak.draw(state[:, 0], plan.weak, self.cfg)
         cfg, variant = self.cfg, self._variant
         if variant is None:
@@ -79,12 +92,14 @@ class ViewEngine:
         *,
         seed: int,
         epoch: int,
-        plan: Plan,
+        plan: ViewPlan,
         stream: int = 0,
+        again: NDArray[np.int64] | None = None,
         out: Singles | None = None,
     ) -> Singles:
         """`sample`, then `apply`."""
-        return self.apply(images, self.sample(index, seed=seed, epoch=epoch, plan=plan, stream=stream), out)
+        drawn = self.sample(index, seed=seed, epoch=epoch, plan=plan, stream=stream, again=again)
+        return self.apply(images, drawn, out)
 
     def plain(self, images: Bytes | Sequence[Bytes], out: Singles | None = None) -> Singles:
         """The views for evaluation, (B, H, W, C): the images or, at another size, the middle 7/8 of each, resized."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rte.jit import kernel, part
+from rte.jit import inner, kernel
 from rte.views.kernels_chain import WEAK, Bytes, Codes, Outside, run_chain, scratch
 
 Singles = NDArray[np.float32]
@@ -43,7 +43,7 @@ def normalise(src: Bytes, scale: Singles, bias: Singles, out: Singles) -> None:
             out[y, j] = np.float32(src[y, j]) * scale[j] + bias[j]
 
 
-@part
+@inner
 def mix(
     weak: Bytes, one: Bytes, two: Bytes, three: Bytes, k: Singles, scale: Singles, bias: Singles, out: Singles
 ) -> None:
@@ -56,7 +56,7 @@ def mix(
             out[y, j] = (first + second) * scale[j] + bias[j]
 
 
-@part
+@inner
 def add(src: Bytes, k: np.float32, scale: Singles, out: Singles) -> None:
     """out += k src * scale for images of rows (H, W * C)."""
     for y in range(out.shape[0]):
@@ -64,7 +64,7 @@ def add(src: Bytes, k: np.float32, scale: Singles, out: Singles) -> None:
             out[y, j] += k * np.float32(src[y, j]) * scale[j]
 
 
-@part
+@inner
 def image_at(slot: int, weak: Bytes, slots: Bytes) -> Bytes:
     """The result of a chain."""
     return weak if slot == WEAK else slots[slot]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rte.jit import part
+from rte.jit import inner
 from rte.views import kernels_lookup as lookup
 from rte.views import kernels_paint as paint
 from rte.views import kernels_warp as warp
@@ -51,7 +51,7 @@ class Scratch(NamedTuple):
     looked: NDArray[np.int32]  # (C, 256): a histogram after a look-up
 
 
-@part
+@inner
 def scratch(width: int, h: int, w: int, channels: int) -> Scratch:
     """Memory for images of one size."""
     return Scratch(
@@ -67,19 +67,19 @@ def scratch(width: int, h: int, w: int, channels: int) -> Scratch:
     )
 
 
-@part
+@inner
 def is_simple(kind: int) -> bool:
     """Whether the operation is cheaper done at once on all pixels than through a table."""
     return kind in (POSTERIZE, SOLARIZE, INVERT)
 
 
-@part
+@inner
 def needs_histogram(kind: int) -> bool:
     """Whether the operation's table depends on the image."""
     return kind in (AUTOCONTRAST, EQUALIZE)
 
 
-@part
+@inner
 def do_simple(kind: int, value: float, src: Bytes, dst: Bytes) -> None:
     """One of the cheap operations on flat bytes; `dst` may be `src`."""
     if kind == POSTERIZE:
@@ -90,7 +90,7 @@ def do_simple(kind: int, value: float, src: Bytes, dst: Bytes) -> None:
         lookup.invert(src, dst)
 
 
-@part
+@inner
 def make_table(kind: int, value: float, hist: Counts, table: Bytes) -> None:
     """The operation as a look-up; `hist` is read by autocontrast and equalize only."""
     if kind == AUTOCONTRAST:
@@ -106,7 +106,7 @@ def make_table(kind: int, value: float, hist: Counts, table: Bytes) -> None:
         do_simple(kind, value, table.reshape(-1), table.reshape(-1))
 
 
-@part
+@inner
 def histogram(image: Bytes, untouched: bool, counted: bool, looked_up: bool, s: Scratch) -> Counts:
     """The histogram of a chain's image after the look-up that waits, if one does.
 
@@ -120,7 +120,7 @@ def histogram(image: Bytes, untouched: bool, counted: bool, looked_up: bool, s: 
     return s.looked if looked_up else hist
 
 
-@part
+@inner
 def move(kind: int, value: float, fill: Bytes, nearest: bool, src: Bytes, s: Scratch, dst: Bytes) -> None:
     """One of the geometric operations."""
     h, w, _ = src.shape
@@ -145,7 +145,7 @@ def move(kind: int, value: float, fill: Bytes, nearest: bool, src: Bytes, s: Scr
         warp.shear_y(src, value, fill, s.weights, s.stairs, dst)
 
 
-@part
+@inner
 def repaint(kind: int, args: Floats, outside: Outside, src: Bytes, s: Scratch, dst: Bytes) -> None:
     """Any operation that needs more than a value at a time."""
     if kind == COLOR:
@@ -158,7 +158,7 @@ def repaint(kind: int, args: Floats, outside: Outside, src: Bytes, s: Scratch, d
         move(kind, args[0], outside.fill[kind], outside.nearest[kind], src, s, dst)
 
 
-@part
+@inner
 def settle(waiting: int, kind: int, value: float, src: Bytes, s: Scratch, dst: Bytes) -> None:
     """Carries out what has been waiting."""
     if waiting == SIMPLE:
@@ -167,7 +167,7 @@ def settle(waiting: int, kind: int, value: float, src: Bytes, s: Scratch, dst: B
         lookup.look_up(src, s.table, dst)
 
 
-@part
+@inner
 def run_chain(weak: Bytes, ops: Codes, args: Floats, outside: Outside, s: Scratch, own: int, spare: int) -> int:
     """Applies ops (depth,) with args (depth, 3) in order; returns the slot of the result, or WEAK if nothing changed.
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rte.jit import part
+from rte.jit import inner
 
 Bytes = NDArray[np.uint8]
 Counts = NDArray[np.int32]
 
 
-@part
+@inner
 def count(src: Bytes, hist: Counts) -> None:
     """hist[c, v] = how often channel c has the value v."""
     one = np.int32(1)
@@ -33,7 +33,7 @@ def count(src: Bytes, hist: Counts) -> None:
                 hist[0, src[y, x, 0]] += one
 
 
-@part
+@inner
 def look_up(src: Bytes, table: Bytes, dst: Bytes) -> None:
     """dst = table[c, src]; `dst` may be `src`."""
     if src.shape[2] == 3:
@@ -48,7 +48,7 @@ def look_up(src: Bytes, table: Bytes, dst: Bytes) -> None:
                 dst[y, x, 0] = table[0, src[y, x, 0]]
 
 
-@part
+@inner
 def count_looked_up(hist: Counts, table: Bytes, result: Counts) -> None:
     """The histogram of an image after `look_up`, from the one before it, without touching the pixels."""
     for c in range(hist.shape[0]):
@@ -58,7 +58,7 @@ def count_looked_up(hist: Counts, table: Bytes, result: Counts) -> None:
             result[c, table[c, v]] += hist[c, v]
 
 
-@part
+@inner
 def compose(table: Bytes, then: Bytes) -> None:
     """table = then[table]: two look-ups become one."""
     for c in range(table.shape[0]):
@@ -66,7 +66,7 @@ def compose(table: Bytes, then: Bytes) -> None:
             table[c, v] = then[c, table[c, v]]
 
 
-@part
+@inner
 def autocontrast(hist: Counts, table: Bytes) -> None:
     """Stretches each channel's range to 0..255: int(v * s - low * s) with s = 255 / (high - low)."""
     for c in range(hist.shape[0]):
@@ -84,7 +84,7 @@ def autocontrast(hist: Counts, table: Bytes) -> None:
             table[c, v] = np.uint8(min(max(v * scale + offset, 0.0), 255.0))
 
 
-@part
+@inner
 def equalize(hist: Counts, table: Bytes) -> None:
     """Flattens each channel's histogram: v -> (step // 2 + pixels below v) // step, step = (pixels - last bin) // 255.
 
@@ -103,7 +103,7 @@ def equalize(hist: Counts, table: Bytes) -> None:
             below += hist[c, v]
 
 
-@part
+@inner
 def ramp(table: Bytes) -> None:
     """The look-up that changes nothing."""
     for c in range(table.shape[0]):
@@ -111,7 +111,7 @@ def ramp(table: Bytes) -> None:
             table[c, v] = np.uint8(v)
 
 
-@part
+@inner
 def posterize(src: Bytes, bits: int, dst: Bytes) -> None:
     """Keeps the upper `bits` bits of flat bytes. Unlike a table this is vectorised, as are the next two."""
     mask = np.uint8(0xFF00 >> bits & 0xFF)
@@ -119,7 +119,7 @@ def posterize(src: Bytes, bits: int, dst: Bytes) -> None:
         dst[j] = src[j] & mask
 
 
-@part
+@inner
 def solarize(src: Bytes, threshold: float, dst: Bytes) -> None:
     """Inverts values at or above the threshold."""
     bound = np.uint8(min(max(np.ceil(threshold), 0.0), 255.0))
@@ -129,14 +129,14 @@ def solarize(src: Bytes, threshold: float, dst: Bytes) -> None:
         dst[j] = value ^ turn if value >= bound else value
 
 
-@part
+@inner
 def invert(src: Bytes, dst: Bytes) -> None:
     """255 - v."""
     for j in range(src.shape[0]):
         dst[j] = src[j] ^ np.uint8(255)
 
 
-@part
+@inner
 def solarize_add(amount: float, everywhere: bool, table: Bytes) -> None:
     """Adds to values below 128; or, `everywhere`, to all values, and then inverts those at or above 128."""
     extra = int(amount)
@@ -146,14 +146,14 @@ def solarize_add(amount: float, everywhere: bool, table: Bytes) -> None:
             table[c, v] = np.uint8(255 - value if everywhere and value >= 128 else value)
 
 
-@part
+@inner
 def blend(low: float, high: float, factor: np.float32) -> np.uint8:
     """Pillow's blend of two bytes: low + factor (high - low) in single precision, clipped and cut off."""
     value = np.float32(low) + factor * (np.float32(high) - np.float32(low))
     return np.uint8(min(max(value, np.float32(0.0)), np.float32(255.0)))
 
 
-@part
+@inner
 def fade(grey: int, factor: float, table: Bytes) -> None:
     """Values moved away from one grey: brightness for black, contrast for the image's mean."""
     for c in range(table.shape[0]):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rte.jit import part
+from rte.jit import inner
 from rte.views.kernels_lookup import blend
 
 Bytes = NDArray[np.uint8]
 
 
-@part
+@inner
 def copy(src: Bytes, dst: Bytes) -> None:
     """dst = src."""
     for y in range(src.shape[0]):
@@ -20,7 +20,7 @@ def copy(src: Bytes, dst: Bytes) -> None:
                 dst[y, x, c] = src[y, x, c]
 
 
-@part
+@inner
 def grey(src: Bytes, y: int, x: int) -> int:
     """The luma of one pixel: (19595 r + 38470 g + 7471 b) / 2^16, rounded; grey images keep their value."""
     if src.shape[2] == 1:
@@ -28,7 +28,7 @@ def grey(src: Bytes, y: int, x: int) -> int:
     return (19595 * int(src[y, x, 0]) + 38470 * int(src[y, x, 1]) + 7471 * int(src[y, x, 2]) + 0x8000) >> 16
 
 
-@part
+@inner
 def mean_grey(src: Bytes) -> int:
     """The mean luma, rounded: what contrast moves values away from."""
     total = 0
@@ -38,7 +38,7 @@ def mean_grey(src: Bytes) -> int:
     return int(total / (src.shape[0] * src.shape[1]) + 0.5)
 
 
-@part
+@inner
 def color(src: Bytes, factor: float, dst: Bytes) -> None:
     """Every pixel moved away from its own grey; `dst` may be `src`."""
     strength = np.float32(factor)
@@ -49,7 +49,7 @@ def color(src: Bytes, factor: float, dst: Bytes) -> None:
                 dst[y, x, c] = blend(base, src[y, x, c], strength)
 
 
-@part
+@inner
 def sharpness(src: Bytes, factor: float, dst: Bytes) -> None:
     """Every inner pixel moved away from its smoothed value, (5 v + the eight around it) / 13; `dst` is not `src`."""
     h, w, channels = src.shape
@@ -65,7 +65,7 @@ def sharpness(src: Bytes, factor: float, dst: Bytes) -> None:
                 dst[y, x, c] = blend((2 * total + 13) // 26, src[y, x, c], strength)
 
 
-@part
+@inner
 def cutout(src: Bytes, side: int, centre_y: float, centre_x: float, fill: Bytes, dst: Bytes) -> None:
     """A square of one colour, cut off at the border; the centre is in shares of the height and width."""
     h, w, channels = src.shape

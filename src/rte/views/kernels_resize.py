@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rte.jit import kernel, part
+from rte.jit import inner, kernel
 
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int32]
@@ -19,7 +19,7 @@ Integers = NDArray[np.int32]
 BITS = 22  # weights are counted in 1 / 2^22: what is left of 32 bits beside a byte and Pillow's two spare ones
 
 
-@part
+@inner
 def taps(length: int, full: int, offset: int, n: int, back: bool) -> tuple[Integers, Integers, Integers]:
     """Which input pixels make up each of n output pixels, and with what weight.
 
@@ -46,7 +46,7 @@ def taps(length: int, full: int, offset: int, n: int, back: bool) -> tuple[Integ
     return first, count, weights
 
 
-@part
+@inner
 def byte(total: np.int32) -> np.uint8:
     """A weighted sum of bytes as a byte; weights may add up to a trifle more than 1."""
     return np.uint8(min(int(total) >> BITS, 255))

@@ -15,7 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rte.jit import part
+from rte.jit import inner
 
 Bytes = NDArray[np.uint8]
 Weights = NDArray[np.uint16]
@@ -30,7 +30,7 @@ GREEN = np.uint64(34)  # where the whole part of the second lane starts: 21 + 13
 BLUE = np.uint64(55)
 
 
-@part
+@inner
 def passing(a: float, p: float, c: float, limit: float, n: int) -> int:
     """The first x in 0..n at which a (x + 1/2) + p + c has passed the limit: is >= it if a > 0, < it if a < 0."""
     guess = np.ceil((limit - p - c) / a - 0.5)
@@ -42,7 +42,7 @@ def passing(a: float, p: float, c: float, limit: float, n: int) -> int:
     return x
 
 
-@part
+@inner
 def inside(a: float, p: float, c: float, limit: float, n: int) -> tuple[int, int]:
     """The x in 0..n-1, from first to before last, for which 0 <= a (x + 1/2) + p + c < limit."""
     if a > 0.0:
@@ -52,7 +52,7 @@ def inside(a: float, p: float, c: float, limit: float, n: int) -> tuple[int, int
     return (0, n) if 0.0 <= (p + c) < limit else (0, 0)
 
 
-@part
+@inner
 def paint(dst: Bytes, y: int, start: int, stop: int, fill: Bytes) -> None:
     """Colours the pixels start..stop-1 of row y."""
     for x in range(start, stop):
@@ -60,14 +60,14 @@ def paint(dst: Bytes, y: int, start: int, stop: int, fill: Bytes) -> None:
             dst[y, x, c] = fill[c]
 
 
-@part
+@inner
 def weights_of(shift: float) -> tuple[np.uint16, np.uint16]:
     """The weights, in 1 / 2^16, of the two pixels between which a shifted one lies."""
     far = int((shift - math.floor(shift)) * 65536.0)
     return np.uint16(min(65536 - far, 65535)), np.uint16(min(far, 65535))
 
 
-@part
+@inner
 def between(near: np.uint8, u: np.uint16, far: np.uint8, v: np.uint16) -> np.uint8:
     """near * u + far * v for weights in 1 / 2^16, cut off.
 
@@ -77,7 +77,7 @@ def between(near: np.uint8, u: np.uint16, far: np.uint8, v: np.uint16) -> np.uin
     return np.uint8(np.uint32(total) >> EIGHT)
 
 
-@part
+@inner
 def shear_x(src: Bytes, slope: float, fill: Bytes, dst: Bytes) -> None:
     """u = x + slope * y: every row moves by its own fraction of a pixel, with the same two weights throughout."""
     h, w, c = src.shape
@@ -99,7 +99,7 @@ def shear_x(src: Bytes, slope: float, fill: Bytes, dst: Bytes) -> None:
             to[y, dst_j] = between(flat[y, near], u, flat[y, near + np.uint64(c)], v)
 
 
-@part
+@inner
 def shear_y(src: Bytes, slope: float, fill: Bytes, weights: Weights, stairs: Bytes, dst: Bytes) -> None:
     """v = y + slope * x: first every column moves by whole pixels, then each row is mixed with the one below it.
 
@@ -129,7 +129,7 @@ def shear_y(src: Bytes, slope: float, fill: Bytes, weights: Weights, stairs: Byt
         paint(dst, y, stop, w, fill)
 
 
-@part
+@inner
 def level_until(slope: float, x: int, whole: int, w: int) -> int:
     """The first column after x whose shift, rounded down, is no longer `whole`."""
     bound = whole + 1 if slope > 0.0 else whole
@@ -141,7 +141,7 @@ def level_until(slope: float, x: int, whole: int, w: int) -> int:
     return end
 
 
-@part
+@inner
 def translate(src: Bytes, right: int, down: int, fill: Bytes, dst: Bytes) -> None:
     """u = x + right, v = y + down, for whole pixels: rows are copied."""
     h, w, c = src.shape
@@ -157,7 +157,7 @@ def translate(src: Bytes, right: int, down: int, fill: Bytes, dst: Bytes) -> Non
             to[y, np.uint64(j)] = flat[y + down, np.uint64(j + right * c)]
 
 
-@part
+@inner
 def widen(src: Bytes, wide: Pixels) -> None:
     """Every pixel as one word of three lanes, with the edge repeated once around: wide is (H + 2, W + 2)."""
     h, w, c = src.shape
@@ -174,7 +174,7 @@ def widen(src: Bytes, wide: Pixels) -> None:
         wide[h + 1, x] = wide[h, x]
 
 
-@part
+@inner
 def rotate(src: Bytes, degrees: float, fill: Bytes, wide: Pixels, dst: Bytes) -> None:
     """Turns about the centre, bilinear: a weighted sum of four neighbours, all channels in one multiplication each."""
     h, w, channels = src.shape
@@ -212,7 +212,7 @@ def rotate(src: Bytes, degrees: float, fill: Bytes, wide: Pixels, dst: Bytes) ->
             v += down
 
 
-@part
+@inner
 def rotation(degrees: float, h: int, w: int) -> tuple[float, float, float, float, float, float]:
     """The numbers (a, b, c, d, e, f) that turn an image about its centre, rounded to 15 places as in Pillow."""
     angle = -math.radians(degrees % 360.0)
@@ -221,7 +221,7 @@ def rotation(degrees: float, h: int, w: int) -> tuple[float, float, float, float
     return cos, sin, (cos * -x + sin * -y) + x, -sin, cos, (-sin * -x + cos * -y) + y
 
 
-@part
+@inner
 def affine_nearest(
     src: Bytes, a: float, b: float, c: float, d: float, e: float, f: float, fill: Bytes, dst: Bytes
 ) -> None:

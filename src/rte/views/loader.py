@@ -17,7 +17,7 @@ from torch import Tensor
 
 from rte.data.types import Images
 from rte.errors import ConfigError
-from rte.views.batch import Batch, Plan
+from rte.views.batch import Batch, ViewPlan
 from rte.views.engine import ViewEngine
 
 T = TypeVar("T")
@@ -27,13 +27,17 @@ Singles = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Request:
-    """One batch to come: which examples (B,), which views of them; `second` becomes the batch's second stream."""
+    """One batch to come: which examples (B,), which views of them; `second` becomes the batch's second stream.
+
+    `again` (B,): how often each example has come before in this pass; its views are others each time.
+    """
 
     epoch: int
     index: NDArray[np.int64]
-    plan: Plan
+    plan: ViewPlan
     stream: int = 0
     second: Request | None = None
+    again: NDArray[np.int64] | None = None
 
 
 class Buffers:
@@ -119,6 +123,7 @@ class Loader:
             epoch=request.epoch,
             plan=plan,
             stream=request.stream,
+            again=request.again,
             out=views.numpy(),
         )
         y, i = (torch.from_numpy(np.array(part, np.int64)) for part in (self.y[index], index))

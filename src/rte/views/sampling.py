@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rte.rng import fold
-from rte.views.batch import Plan
+from rte.views.batch import ViewPlan
 
 States = NDArray[np.uint64]
 Floats = NDArray[np.float64]
@@ -32,7 +32,7 @@ class ViewParams:
     mixing (B, strong, 1 + width): the share of the weak view, then of each chain.
     """
 
-    plan: Plan
+    plan: ViewPlan
     place: Floats
     box: Floats
     flip: NDArray[np.bool_]
@@ -51,10 +51,15 @@ def scramble(z: States) -> States:
     return z
 
 
-def states(index: NDArray[np.int64], *, seed: int, epoch: int, stream: int) -> States:
-    """One state per example, (B,)."""
+def states(
+    index: NDArray[np.int64], *, seed: int, epoch: int, stream: int, again: NDArray[np.int64] | None = None
+) -> States:
+    """One state per example, (B,); another one for an example that has come `again` (B,) times before."""
     key = np.uint64(fold(seed, "views", epoch, stream))
-    return scramble(scramble(index.astype(np.uint64) * STEP + key))
+    state = scramble(scramble(index.astype(np.uint64) * STEP + key))
+    if again is None or not again.any():
+        return state
+    return np.where(again > 0, scramble(state + again.astype(np.uint64) * SECOND), state)
 
 
 def branch(state: States, n: int) -> States:

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from rte.evaluate.corruptions.kernels_noise import Bytes, Floats, byte
 from rte.evaluate.corruptions.kernels_random import Keys, uniform, whole
-from rte.jit import kernel, part
+from rte.jit import inner, kernel
 
 Indices = NDArray[np.int64]
 
 
-@part
+@inner
 def read(image: Bytes, values: Floats) -> None:
     """values (H, W * C) = image (H, W, C)."""
     src = image.reshape(values.shape)
@@ -26,7 +26,7 @@ def read(image: Bytes, values: Floats) -> None:
             values[y, j] = src[y, j]
 
 
-@part
+@inner
 def clear(values: Floats) -> None:
     """values = 0."""
     for y in range(values.shape[0]):
@@ -34,7 +34,7 @@ def clear(values: Floats) -> None:
             values[y, j] = 0.0
 
 
-@part
+@inner
 def write(values: Floats, out: Bytes) -> None:
     """out (H, W, C) = values (H, W * C), cut off to bytes."""
     dst = out.reshape(values.shape)
@@ -43,7 +43,7 @@ def write(values: Floats, out: Bytes) -> None:
             dst[y, j] = byte(values[y, j])
 
 
-@part
+@inner
 def pad(src: Floats, rows: Indices, cols: Indices, channels: int, padded: Floats) -> None:
     """padded[y, x] = src[rows[y], cols[x]], a pixel of `channels` values."""
     for y in range(rows.shape[0]):
@@ -52,7 +52,7 @@ def pad(src: Floats, rows: Indices, cols: Indices, channels: int, padded: Floats
                 padded[y, x * channels + c] = src[rows[y], cols[x] * channels + c]
 
 
-@part
+@inner
 def add_shifted(padded: Floats, down: Indices, right: Indices, weights: Floats, channels: int, out: Floats) -> None:
     """out[y, x] = sum_k weights[k] padded[y + down[k], x + right[k]]."""
     clear(out)
@@ -64,7 +64,7 @@ def add_shifted(padded: Floats, down: Indices, right: Indices, weights: Floats, 
                 row[j] += weight * source[j]
 
 
-@part
+@inner
 def smooth(image: Floats, taps: Floats, rows: Indices, cols: Indices, channels: int, half: Floats) -> None:
     """`image` filtered along both axes with the taps, in place; `half` is scratch space of its shape."""
     clear(half)
@@ -137,7 +137,7 @@ def defocus_blur(
         write(result, out[n])
 
 
-@part
+@inner
 def smear(
     values: Floats,
     angle: float,
@@ -173,7 +173,7 @@ def motion_blur(images: Bytes, keys: Keys, weights: Floats, rows: Indices, cols:
         write(result, out[n])
 
 
-@part
+@inner
 def add_zoomed(
     values: Floats, rows: Indices, down: Floats, cols: Indices, right: Floats, channels: int, line: Floats, out: Floats
 ) -> None:

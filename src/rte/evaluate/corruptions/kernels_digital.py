@@ -9,7 +9,7 @@ import numpy as np
 from rte.evaluate.corruptions.kernels_blur import Indices, read, smooth, write
 from rte.evaluate.corruptions.kernels_noise import Bytes, Floats, byte
 from rte.evaluate.corruptions.kernels_random import Keys, uniform
-from rte.jit import kernel, part
+from rte.jit import inner, kernel
 
 
 @kernel
@@ -59,7 +59,7 @@ def saturate(images: Bytes, keys: Keys, gain: float, offset: float, out: Bytes) 
                     out[n, y, x, c] = byte(value)
 
 
-@part
+@inner
 def folded(j: int, size: int, twice: bool) -> int:
     """The index inside 0..size-1 that a mirror at each end shows at j; the last pixel is repeated if `twice`."""
     period = 2 * size if twice else max(2 * size - 2, 1)
@@ -67,7 +67,7 @@ def folded(j: int, size: int, twice: bool) -> int:
     return j if j < size else period - j - (1 if twice else 0)
 
 
-@part
+@inner
 def sample(values: Floats, y: float, x: float, channels: int, twice: bool, out: Floats) -> None:
     """out (C,) = values (H, W * C) at (y, x), linear in between, mirrored outside."""
     height, width = values.shape[0], values.shape[1] // channels
@@ -81,7 +81,7 @@ def sample(values: Floats, y: float, x: float, channels: int, twice: bool, out: 
         out[c] = first + down * (second - first)
 
 
-@part
+@inner
 def tilt(key: np.uint64, jitter: float, height: int, width: int, inverse: Floats) -> None:
     """The affine map that moves three points by U(-jitter, jitter) in both axes, as what leads back.
 

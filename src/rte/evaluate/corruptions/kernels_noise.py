@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rte.evaluate.corruptions.kernels_random import Keys, normal, uniform
-from rte.jit import kernel, part
+from rte.jit import inner, kernel
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 SLACK = 1e-6
 
 
-@part
+@inner
 def byte(value: float) -> np.uint8:
     """A value of 0..255 cut off to a byte, what is outside clipped."""
     return np.uint8(min(max(value, 0.0), 255.0) + SLACK)

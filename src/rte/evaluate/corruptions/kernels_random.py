@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rte.jit import kernel, part
+from rte.jit import inner, kernel
 
 Keys = NDArray[np.uint64]
 
@@ -20,7 +20,7 @@ S11, S27, S30, S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
 UNIT = 2.0**-53
 
 
-@part
+@inner
 def mix(bits: np.uint64) -> np.uint64:
     """A bijection of 64 bits in which every bit of the input flips about half of the output."""
     bits = (bits ^ (bits >> S30)) * FIRST
@@ -35,20 +35,20 @@ def image_keys(key: np.uint64, index: NDArray[np.int64], keys: Keys) -> None:
         keys[n] = mix(key ^ mix(GOLDEN + np.uint64(index[n])))
 
 
-@part
+@inner
 def uniform(key: np.uint64, n: int) -> float:
     """The n-th draw from [0, 1)."""
     return np.float64(mix(key + np.uint64(n) * GOLDEN) >> S11) * UNIT
 
 
-@part
+@inner
 def normal(key: np.uint64, n: int) -> float:
     """The n-th draw from N(0, 1), made of the uniform draws 2n and 2n + 1 (Box and Muller)."""
     radius = math.sqrt(-2.0 * math.log(1.0 - uniform(key, 2 * n)))
     return radius * math.cos(2.0 * math.pi * uniform(key, 2 * n + 1))
 
 
-@part
+@inner
 def whole(key: np.uint64, n: int, below: int) -> int:
     """The n-th draw from 0..below-1."""
     return int(uniform(key, n) * below)

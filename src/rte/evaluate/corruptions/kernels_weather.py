@@ -7,16 +7,16 @@ import numpy as np
 from rte.evaluate.corruptions.kernels_blur import Indices, add_zoomed, clear, smear
 from rte.evaluate.corruptions.kernels_noise import Bytes, Floats, byte
 from rte.evaluate.corruptions.kernels_random import Keys, normal, uniform, whole
-from rte.jit import kernel, part
+from rte.jit import inner, kernel
 
 
-@part
+@inner
 def grey(red: float, green: float, blue: float) -> float:
     """The brightness of a colour."""
     return 0.299 * red + 0.587 * green + 0.114 * blue
 
 
-@part
+@inner
 def flakes(key: np.uint64, mean: float, std: float, field: Floats) -> None:
     """field (H, W) = N(mean, std^2)."""
     for y in range(field.shape[0]):
@@ -24,7 +24,7 @@ def flakes(key: np.uint64, mean: float, std: float, field: Floats) -> None:
             field[y, x] = mean + std * normal(key, y * field.shape[1] + x)
 
 
-@part
+@inner
 def keep_above(threshold: float, field: Floats) -> None:
     """Values of 0..1 below the threshold become 0, the others bytes."""
     for y in range(field.shape[0]):
@@ -100,7 +100,7 @@ def frost(
                         out[n, y, x, c] = byte(own * images[n, y, x, c] + ice * colour[c])
 
 
-@part
+@inner
 def plasma(key: np.uint64, decay: float, field: Floats) -> None:
     """A fractal of the diamond-square method on a torus, scaled to 0..1; `field` is square, its side 2, 4, 8, ...
 

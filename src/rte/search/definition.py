@@ -38,7 +38,7 @@ class SearchConfig(Settings):
 
 
 @dataclass(frozen=True)
-class Plan:
+class Search:
     """A search: the run that every member does, the values that differ, and how to search."""
 
     config: RunConfig
@@ -47,7 +47,7 @@ class Plan:
     data_dir: Path | None
 
     @classmethod
-    def make(cls, config: RunConfig, search: SearchConfig, space: Space, data_dir: Path | None) -> Plan:
+    def make(cls, config: RunConfig, search: SearchConfig, space: Space, data_dir: Path | None) -> Search:
         """The search on a run's settings; a part of the data is held out for the score, evaluated at each decision."""
         train = config.train
         if search.interval >= train.epochs:
@@ -90,12 +90,12 @@ def _anchored(config: RunConfig) -> RunConfig:
     return RunConfig.from_tree(tree)
 
 
-def write_plan(folder: Path, plan: Plan) -> None:
+def write_plan(folder: Path, plan: Search) -> None:
     """Begin the folder of a search."""
     write_json(folder / "tune.json", plan.tree())
 
 
-def read_plan(folder: Path) -> Plan:
+def read_plan(folder: Path) -> Search:
     """The search that a folder is about."""
     path = folder / "tune.json"
     if not path.is_file():
@@ -103,7 +103,7 @@ def read_plan(folder: Path) -> Plan:
             f"{folder} is no folder of a search (it has no tune.json); give the folder that `rte tune` printed."
         )
     tree = read_json(path)
-    return Plan(
+    return Search(
         config=RunConfig.from_tree(tree["config"]),
         search=validate(SearchConfig, tree["search"], "search"),
         space=from_tree(tree["space"]),

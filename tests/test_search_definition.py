@@ -9,8 +9,8 @@ from conftest import quick
 
 from rte.errors import CheckpointError, ConfigError
 from rte.files import write_json
-from rte.search.plan import (
-    Plan,
+from rte.search.definition import (
+    Search,
     SearchConfig,
     append_record,
     discard_before,
@@ -23,9 +23,9 @@ from rte.search.population import Record
 from rte.search.space import declared
 
 
-def plan(interval: int = 1, **settings: object) -> Plan:
+def plan(interval: int = 1, **settings: object) -> Search:
     config = quick("rte", **settings)
-    return Plan.make(config, SearchConfig(population=4, interval=interval), declared("rte"), None)
+    return Search.make(config, SearchConfig(population=4, interval=interval), declared("rte"), None)
 
 
 def record(member: int, score: float | None = 0.1 + 0.2) -> Record:
@@ -54,7 +54,7 @@ def test_paths_are_the_same_from_everywhere(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_plan_round_trip(tmp_path: Path) -> None:
-    made = Plan.make(quick("elr"), SearchConfig(population=3, interval=1), declared("elr"), tmp_path)
+    made = Search.make(quick("elr"), SearchConfig(population=3, interval=1), declared("elr"), tmp_path)
     write_plan(tmp_path, made)
     assert read_plan(tmp_path) == made
     with pytest.raises(CheckpointError, match=r"no folder of a search .*tune\.json"):

@@ -1,0 +1,71 @@
+"""How wrong the labels are: an estimate made while training, without true labels."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from rte.parts.losses import probabilities
+
+SURE = 0.1
+"""The share of a batch, its most confident predictions, whose labels are looked at."""
+MEMORY = 0.99
+"""How much of the running mean a step keeps."""
+SETTLED = 0.1
+"""Share of the run from which the estimate counts."""
+ENOUGH = 400
+"""Batches after which it counts at any rate: in a long run a tenth would be lost to the wrong settings."""
+UNTIL = 0.5
+"""Share of the run until which it is made: later, wrong labels may have been memorised."""
+
+
+class NoiseEstimate(nn.Module):
+    """The share of wrong labels, from how often they contradict the most confident predictions of a network.
+
+    Such predictions are right long before the others are, and a network that has not memorised anything yet is
+    contradicted by the wrong labels alone. Where it is seldom right, even when confident, the estimate is too high.
+    `contradictions` (K, K) counts them by predicted class and given label. All are buffers, so that a resumed run goes
+    on with the same estimate.
+    """
+
+    mean: Tensor
+    count: Tensor
+    contradictions: Tensor
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        self.classes = classes
+        self.register_buffer("mean", torch.zeros(()))
+        self.register_buffer("count", torch.zeros(()))
+        self.register_buffer("contradictions", torch.zeros(classes, classes))
+
+    @torch.no_grad()
+    def update(self, logits: Tensor, y: Tensor) -> None:
+        """See a batch: logits (B, K) of a network in training, given labels y (B,)."""
+        confidence, predicted = probabilities(logits).max(1)
+        sure = confidence.topk(max(1, round(SURE * len(y)))).indices
+        wrong = (predicted != y)[sure].float()
+        self.contradictions.index_put_((predicted[sure], y[sure]), wrong, accumulate=True)
+        self.count += 1
+        self.mean += (wrong.mean() - self.mean) * torch.clamp(1 / self.count, min=1 - MEMORY)
+
+    @property
+    def rate(self) -> float:
+        """0 to 1; 0 before anything was seen."""
+        return float(self.mean)
+
+    def known(self, fraction: float) -> bool:
+        """Whether there is something to go by, at that share of the run."""
+        return fraction >= SETTLED or bool(self.count >= ENOUGH)
+
+    @property
+    def spread(self) -> float:
+        """To how many classes the wrong labels of a class seem to go: K - 1 if evenly, 1 if all go to one.
+
+        The inverse of the chance that two contradictions of a class name the same label, averaged over classes by how
+        many they have; K - 1 before anything was seen. Mistakes of the network itself make it seem smaller.
+        """
+        number = self.contradictions.sum(1)
+        pairs = (self.contradictions * (self.contradictions - 1)).sum(1) / (number * (number - 1)).clamp(min=1)
+        alike = float((number * pairs).sum() / number.sum().clamp(min=1))
+        return 1 / alike if alike > 0 else self.classes - 1.0

@@ -1,0 +1,91 @@
+"""The optimiser of a run: rates set in every step, gradients collected over pieces and processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rte.methods.base import Clock, Group, Method
+from rte.train.config import TrainConfig
+from rte.train.distributed import World
+from rte.train.muon import Muon
+
+
+class Optimizer:
+    """Moves the parameters of a method; what it must remember is in `state_dict`."""
+
+    def __init__(self, cfg: TrainConfig, method: Method, world: World) -> None:
+        self.cfg, self.method, self.world = cfg, method, world
+        self.groups = [group for group in method.groups() if len(group.parameters)]
+        self.torch = self._build()
+        self.owners = [self._owner(group["params"][0]) for group in self.torch.param_groups]
+        self.bad: Tensor | None = None  # whether a loss or gradient was not finite since it was last asked
+        self.lr = 0.0
+
+    def _build(self) -> torch.optim.Optimizer:
+        cfg, groups = self.cfg, []
+        for group in self.groups:
+            own: dict[str, Any] = {"params": list(group.parameters)}
+            momentum = cfg.momentum if group.momentum is None else group.momentum
+            if cfg.optimizer == "adam":
+                own["betas"] = (momentum, 0.999)
+            elif cfg.optimizer == "sgd":
+                own |= {"momentum": momentum, "nesterov": cfg.nesterov and momentum > 0}
+            elif group.momentum is not None:
+                own["momentum"] = group.momentum
+            groups.append(own)
+        if cfg.optimizer == "adam":
+            return torch.optim.Adam(groups, lr=1.0)
+        if cfg.optimizer == "muon":
+            return Muon(groups, lr=1.0, momentum=cfg.momentum)
+        return torch.optim.SGD(groups, lr=1.0)
+
+    def _owner(self, parameter: nn.Parameter) -> Group:
+        return next(group for group in self.groups if any(parameter is own for own in group.parameters))
+
+    def set_rates(self, clock: Clock) -> float:
+        """Learning rate and weight decay of the step to come; returns the learning rate."""
+        self.lr, decay = self.cfg.lr.at(clock.moment) * clock.rate, self.cfg.weight_decay.at(clock.moment)
+        for own, group in zip(self.owners, self.torch.param_groups, strict=True):
+            group["lr"], group["weight_decay"] = self.lr * own.rate, decay * own.decay
+        return self.lr
+
+    def restart(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Forget what is remembered of these parameters."""
+        for parameter in parameters:
+            self.torch.state.pop(parameter, None)
+
+    def update(self, loss: Tensor, scale: float, *, first: bool, last: bool) -> None:
+        """Add the gradient of `scale` * loss; with the last piece of a batch, make the step.
+
+        Not under autocast, which would compute the optimiser's own products in half precision.
+        """
+        with torch.autocast(loss.device.type, enabled=False):
+            if first:
+                self.torch.zero_grad(set_to_none=True)
+            (loss * scale if scale != 1 else loss).backward()  # type: ignore[no-untyped-call]
+            if last:
+                self._step(loss)
+        if last and torch.is_autocast_enabled(loss.device.type):
+            torch.clear_autocast_cache()  # of weights as they were before the step
+
+    def _step(self, loss: Tensor) -> None:
+        parameters = [p for p in self.method.parameters() if p.grad is not None]
+        self.world.average(p.grad for p in parameters if p.grad is not None)
+        bad = ~loss.detach().isfinite()
+        if self.world.size > 1:  # another process's loss shows in the mean of the gradients, which all have alike
+            bad = ~torch.nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None]).isfinite()
+        self.bad = bad if self.bad is None else self.bad | bad
+        if loss.device.type == "cpu" and bool(self.bad):
+            return  # elsewhere nobody waits for the answer: nothing is saved before `broken` was asked
+        if self.cfg.clip is not None:
+            torch.nn.utils.clip_grad_norm_(parameters, self.cfg.clip)
+        self.torch.step()
+
+    @property
+    def broken(self) -> bool:
+        """Whether a loss or a gradient was not finite; waits for the device."""
+        return self.bad is not None and bool(self.bad)

@@ -1,0 +1,224 @@
+"""Runs by the clock: progress is the time used over the time given.
+
+The clock is not read in every step. A run goes through segments; each has a pace, the progress that a step is worth,
+such that the run would end on time if the machine kept its present speed. A segment is written down before its first
+step. The written path, not the clock, is what the run goes by, so that it is resumed and repeated exactly, whatever the
+machine does the next time. A method sees nothing of all this but the share of the run that lies behind.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Protocol
+
+from rte.errors import CheckpointError
+from rte.train.distributed import World
+from rte.train.timeline import Place
+
+STRETCH, LONGEST = 0.1, 5.0
+"""A segment lasts this share of the time that is left, and at most so many seconds."""
+AHEAD = 6
+"""Steps of the first segment, before which nothing is known of the machine's speed."""
+RECENT = 3.0
+"""Seconds over which that speed is taken."""
+EVALUATING = 0.05
+"""Share of the time used that evaluations before the end may take."""
+SAMPLES = 50
+"""Moments of what is left of a run at which the cost of a step is looked up."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """From `step` on, at which the share `done` of the run lies behind, each step is worth `pace`; until the next one.
+
+    `epochs` is the foreseen length of the run, `elapsed` are the seconds used when this was decided. With `done` = 1
+    the run is over.
+    """
+
+    step: int
+    done: float
+    pace: float
+    until: int
+    epochs: int
+    elapsed: float
+
+    @property
+    def last(self) -> bool:
+        return self.done >= 1.0
+
+
+class Course:
+    """Segments, and for each finished epoch whether it was evaluated: in memory, and in a file if there is one."""
+
+    def __init__(self, file: str | os.PathLike[str] | None, *, writes: bool) -> None:
+        self.segments: list[Segment] = []
+        self.looks: dict[int, bool] = {}
+        if file is not None and os.path.exists(file):
+            self._read(os.fspath(file), mend=writes)
+        self._starts = [segment.step for segment in self.segments]
+        self._file = None if file is None or not writes else open(file, "ab")  # noqa: SIM115
+
+    def _read(self, file: str, *, mend: bool) -> None:
+        with open(file, "rb") as source:
+            whole = source.read().rpartition(b"\n")[0]
+        for line in whole.split(b"\n") if whole else []:
+            try:
+                entry = json.loads(line)
+                if "evaluate" in entry:
+                    self.looks[int(entry["epoch"])] = bool(entry["evaluate"])
+                else:
+                    self.segments.append(Segment(**entry))
+            except (ValueError, TypeError, KeyError):
+                raise CheckpointError(f"{file} is damaged: '{line[:60]!r}' is no entry of a path.") from None
+        if mend:  # half a line, left by a kill
+            os.truncate(file, len(whole) + bool(whole))
+
+    def add(self, segment: Segment) -> None:
+        self.segments.append(segment)
+        self._starts.append(segment.step)
+        self._write(asdict(segment))
+
+    def look(self, epoch: int, evaluate: bool) -> None:
+        self.looks[epoch] = evaluate
+        self._write({"epoch": epoch, "evaluate": evaluate})
+
+    def at(self, step: int) -> Segment:
+        return self.segments[bisect_right(self._starts, step) - 1]
+
+    def _write(self, entry: dict[str, object]) -> None:
+        if self._file is not None:
+            self._file.write(json.dumps(entry).encode() + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+
+class Foreseen(Protocol):
+    """The seconds that all after the last step will take, where a step at full cost takes `cost` now."""
+
+    def __call__(self, cost: float) -> float: ...
+
+    def evaluated(self, seconds: float, cost: float) -> None:
+        """An evaluation took so long."""
+        ...
+
+
+class ByClock:
+    """A run that ends `seconds` after `started`, a time of `clock`; what follows the last step included.
+
+    relative(done): the cost of a step at that share of the run, 1 at its most expensive. A path that is there already
+    is followed first. Of several processes the first decides, and the others are told.
+    """
+
+    def __init__(
+        self,
+        seconds: float,
+        *,
+        started: float,
+        course: Course,
+        epochs: int,
+        every: int,
+        world: World,
+        closing: Foreseen,
+        relative: Callable[[float], float] = lambda done: 1.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.seconds, self.started, self.course, self.epochs, self.every = seconds, started, course, epochs, every
+        self.world, self.closing, self.relative, self.clock = world, closing, relative, clock
+        self._follows = bool(course.segments)  # what is done again was paid for the first time
+        self._recent: deque[float] = deque()
+        self._made = 0  # steps, by this process or the one it goes on from
+        self._pause = self._evaluating = 0.0
+
+    def begin(self, step: int) -> None:
+        """So many steps were made before this process."""
+        self._made = step
+
+    # ---- what the trainer asks and tells
+
+    def where(self, place: Place) -> tuple[int, float | None]:
+        segment = self._reach(place)
+        return segment.epochs, min(1.0, segment.done + (place.step - segment.step) * segment.pace)
+
+    def over(self, place: Place) -> bool:
+        return self._reach(place).last
+
+    def evaluates(self, epoch: int) -> bool:
+        if epoch not in self.course.looks:
+            spent = self._evaluating + self.closing(self.cost)
+            due = self.world.first and epoch % self.every == 0 and spent <= EVALUATING * self.elapsed
+            self.course.look(epoch, bool(self.world.told([float(due)])[0]))
+        return self.course.looks[epoch]
+
+    def stepped(self, seconds: float) -> None:
+        self._made += 1
+        self._recent.append(seconds)
+        while len(self._recent) > 2 and sum(self._recent) - self._recent[0] > RECENT:
+            self._recent.popleft()
+
+    def paused(self, seconds: float) -> None:
+        self._pause = seconds
+
+    def evaluated(self, seconds: float) -> None:
+        self._evaluating += seconds
+        self.closing.evaluated(seconds, self.cost)
+
+    # ---- the path
+
+    @property
+    def elapsed(self) -> float:
+        return self.clock() - self.started
+
+    @property
+    def cost(self) -> float:
+        """Seconds of a step now, if it had full cost."""
+        return self._step_seconds / self.relative(self._done(self._made))
+
+    @property
+    def _step_seconds(self) -> float:
+        return sum(self._recent) / len(self._recent) if self._recent else 0.0
+
+    def _done(self, step: int) -> float:
+        segment = self.course.at(step)
+        return min(1.0, segment.done + (step - segment.step) * segment.pace)
+
+    def _reach(self, place: Place) -> Segment:
+        """The segment of a step; new ones are decided as far as it takes."""
+        course = self.course
+        while not course.segments or (place.step >= course.segments[-1].until and not course.segments[-1].last):
+            told = self.world.told(self._decide(place) if self.world.first else [0.0] * 5)
+            done, pace, until, epochs, elapsed = told
+            step = course.segments[-1].until if course.segments else place.step
+            course.add(Segment(step, done, pace, int(until), int(epochs), elapsed))
+        return course.at(place.step)
+
+    def _decide(self, place: Place) -> Sequence[float]:
+        """done, pace, until, epochs and elapsed of the next segment."""
+        if not self.course.segments:
+            return 0.0, 0.0, place.step + AHEAD, self.epochs, self.elapsed
+        before = self.course.segments[-1]
+        step, done = before.until, before.done + (before.until - before.step) * before.pace
+        if self._follows:
+            self.started = self.clock() - before.elapsed - (before.until - before.step) * self._step_seconds
+            self._follows = False
+        cost = self._step_seconds + self._pause / place.J
+        elapsed = self.elapsed
+        left = self.seconds - self.closing(self.cost) - elapsed - (step - self._made) * cost
+        if done >= 1.0 or left < cost / 2:
+            return 1.0, 0.0, step, place.epoch + bool(place.j), elapsed
+        pace = (1.0 - done) * min(1.0, cost / left)
+        steps = max(1, min(int(min(STRETCH * left, LONGEST) / cost), math.ceil((1.0 - done) / pace)))
+        epochs = math.ceil(place.epoch + (place.j + self._foreseen(done, left / cost)) / place.J)
+        return done, pace, step + steps, max(place.epoch + 1, epochs), elapsed
+
+    def _foreseen(self, done: float, steps: float) -> float:
+        """How many steps are left where there is time for so many at the present cost: the cost will change."""
+        here = self.relative(done)
+        later = (self.relative(done + (1.0 - done) * (k + 0.5) / SAMPLES) for k in range(SAMPLES))
+        return steps * sum(here / cost for cost in later) / SAMPLES
