@@ -219,7 +219,7 @@ class TwoUpdates(Method):
 
     def __init__(self, cfg: Any, task: Any) -> None:
         super().__init__(cfg, task)
-        self.nets = torch.nn.ModuleList([task.build(), task.build()])
+        self.nets = torch.nn.ModuleList([task.build(0), task.build(1)])
         self.register_buffer("labels", 5 * torch.nn.functional.one_hot(task.y, task.classes).float())
 
     def step(self, batch: Any, t: Progress, update: Any) -> Any:
@@ -229,9 +229,9 @@ class TwoUpdates(Method):
         assert all(torch.equal(p, q) for p, q in zip(self.nets[1].parameters(), before, strict=True))
         labels = self.labels[batch.i].requires_grad_()
         second = torch.nn.functional.cross_entropy(self.nets[1](batch.x), labels.softmax(1))
-        (pull,) = torch.autograd.grad(second, labels, retain_graph=True)
+        (gradient,) = torch.autograd.grad(second, labels, retain_graph=True)
         update(second)
-        self.labels[batch.i] = labels.detach() - 10 * pull
+        self.labels[batch.i] = labels.detach() - 10 * gradient
         return {"loss": first + second, "first": first, "second": second}
 
     def predict(self, x: torch.Tensor) -> torch.Tensor:
@@ -272,10 +272,3 @@ def test_resolution_follows_its_schedule_and_resumes(monkeypatch: pytest.MonkeyP
     assert {side for fraction, side in sides if fraction >= 0.5} == {8}
 
     assert same(straight.method, stopped_and_resumed(config, 3).method)
-
-
-def test_a_method_may_slow_the_learning_rate(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = trainer(quick("ce", train={"lr": 0.08}))
-    monkeypatch.setattr(made.method, "pace", lambda t: 0.25)
-    next(made.steps())
-    assert {group["lr"] for group in made.optimizer.param_groups} == {0.02}

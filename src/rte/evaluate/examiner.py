@@ -28,7 +28,7 @@ from rte.train.sweep import outputs
 from rte.views.engine import ViewEngine
 from rte.views.loader import Loader
 
-GLANCE = 250
+GLANCE = 1000
 """Images by which the speed of predictions is foreseen."""
 
 
@@ -42,6 +42,8 @@ class Examiner:
     engine: ViewEngine
     device: torch.device
     batch: int = 500
+    most: int | None = None
+    """Training examples that are looked at, evenly spread; None: all."""
 
     def __call__(self, method: Method) -> dict[str, dict[str, float]]:
         """{"test": top1, top5, nll, ece of what is reported; "student": of a further network; "val": noisy labels}."""
@@ -60,23 +62,30 @@ class Examiner:
         test = 0 if self.dataset.test is None else len(self.dataset.test)
         looks = test * (1 + networks) + len(self.val_rows)
         if final and self.dataset.y_true is not None:
-            looks += len(self.train_rows)
+            looks += len(self.train_rows[:: self._every])
         return looks * (2 if self.engine.cfg.mirror else 1)
 
     def glance(self, method: Method) -> float:
         """Seconds of a prediction, by one batch of training images; of any method, before it has learnt anything."""
         train = self.dataset.train.take(self.train_rows[:GLANCE])
         began = time.perf_counter()
-        self._logits(method, method.predict, train.images, train.y)
+        with torch.autocast(self.device.type, enabled=False):  # evaluations are in single precision
+            self._logits(method, method.predict, train.images, train.y)
         return (time.perf_counter() - began) / len(train) / (2 if self.engine.cfg.mirror else 1)
 
     def memorisation(self, method: Method) -> dict[str, Any]:
         """What became of the wrongly labelled training examples; empty where the truth is unknown."""
         if self.dataset.y_true is None:
             return {}
-        train = self.dataset.train.take(self.train_rows)
+        rows = self.train_rows[:: self._every]
+        train = self.dataset.train.take(rows)
         predicted = self._logits(method, method.predict, train.images, train.y).argmax(1)
-        return memorisation(predicted, train.y, self.dataset.y_true[self.train_rows])
+        return memorisation(predicted, train.y, self.dataset.y_true[rows])
+
+    @property
+    def _every(self) -> int:
+        """Of how many training examples one is looked at."""
+        return 1 if self.most is None else max(1, len(self.train_rows) // self.most)
 
     def confusion(self, method: Method, on: str = "test") -> NDArray[np.int64]:
         """counts[a, b] (K, K): how often true class a is taken for b, on the test or on the training images."""

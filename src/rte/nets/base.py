@@ -30,6 +30,11 @@ class Net(nn.Module):
         """What the head sees: (B, C, H, W) -> (B, D), averaged over all positions, so any image size fits."""
         raise NotImplementedError
 
+    def with_features(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Features (B, D) and logits (B, K) of one forward pass."""
+        features = self.features(x)
+        return features, self.head(features)
+
     def calibrate(self, x: Tensor) -> None:
         """Look at some training images (B, C, H, W) before training begins; most networks need not."""
 

@@ -31,6 +31,8 @@ FIXED = 0.25
 """Share of a step's cost that does not shrink with the images: at 20 of 32 pixels a step costs 0.55 of a full one."""
 WRITING = 0.5
 """Seconds for the last checkpoint and the results."""
+NEAR = (3.0, 1.5)
+"""How many times as much time as that is left when it is foreseen anew."""
 ROOM = 1.05
 """What is foreseen is taken to last this much longer."""
 EFFICIENCY = 0.5
@@ -55,25 +57,32 @@ def parse_budget(text: str) -> float:
 
 
 class Closing:
-    """The seconds that all after the last step will take: evaluation, a look at the training labels, and writing."""
+    """The seconds that all after the last step will take: evaluation, a look at the training labels, and writing.
+
+    Foreseen by some predictions after the first steps, and by some more when the end comes near, since the machine may
+    have become slower or faster; or by the last evaluation.
+    """
 
     def __init__(self, method: Method, examiner: Examiner) -> None:
         self.method, self.examiner = method, examiner
         self.networks = len(method.networks())
-        self.per_look = self.at_cost = 0.0  # seconds of a prediction, and of a step when that was measured
+        self.per_look = 0.0  # seconds of a prediction
+        self.near = list(NEAR)
 
-    def __call__(self, cost: float) -> float:
-        """Where a step at full cost takes so many seconds now."""
-        if not self.per_look and cost:
-            self.per_look, self.at_cost = self.examiner.glance(self.method), cost
-        slower = cost / self.at_cost if self.at_cost else 1.0
-        return WRITING + ROOM * slower * self.per_look * self.examiner.looks(self.networks, final=True)
+    def __call__(self, left: float) -> float:
+        """Where so much time is left in all."""
+        looks = self.examiner.looks(self.networks, final=True)
+        if not self.per_look or (self.near and left < self.near[0] * looks * self.per_look):
+            if self.per_look:
+                self.near.pop(0)
+            self.per_look = self.examiner.glance(self.method)
+        return WRITING + ROOM * self.per_look * looks
 
-    def evaluated(self, seconds: float, cost: float) -> None:
-        """An evaluation took so long, where a step at full cost takes `cost`."""
+    def evaluated(self, seconds: float) -> None:
+        """An evaluation took so long."""
         looks = self.examiner.looks(self.networks, final=False)
         if looks and seconds > 0:
-            self.per_look, self.at_cost = seconds / looks, cost
+            self.per_look = seconds / looks
 
 
 def by_clock(trainer: Trainer, examiner: Examiner, seconds: float, started: float, file: Path | None) -> ByClock:

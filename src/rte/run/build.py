@@ -30,6 +30,8 @@ from rte.views.loader import Loader
 
 MIXED_SIZE = 64
 """The side that images of differing or large size are brought to, unless views.size says otherwise."""
+LOOKED_AT = 10_000
+"""Training examples that a run by the clock is asked about at its end: which of their labels it has memorised."""
 SAMPLE = 1000
 """How many training images a network may look at before training begins."""
 
@@ -162,7 +164,13 @@ def make_trainer(
     pin = device.type == "cuda"
     loader = Loader(train.images, train.y, engine, seed=config.seed, threads=config.train.threads, pin=pin)
     examiner = Examiner(
-        prepared.dataset, prepared.train_rows, prepared.val_rows, engine, device, config.train.evaluate_batch
+        prepared.dataset,
+        prepared.train_rows,
+        prepared.val_rows,
+        engine,
+        device,
+        batch=config.train.evaluate_batch,
+        most=None if config.train.budget is None else LOOKED_AT,  # the time is for training
     )
     trainer = Trainer(
         config.train,

@@ -20,10 +20,11 @@ class Unequal(Exception):
 
 
 class Turns:
-    """Hands the turn from piece to piece. `meet` is called by a piece that waits for the others."""
+    """Hands the turn from piece to piece; each calls `meet` when it waits for the others at an update."""
 
     def __init__(self, size: int) -> None:
         self.size, self.turn = size, 0
+        self.updates = [0] * size
         self.finished: set[int] = set()
         self.error: BaseException | None = None
         self.changed = threading.Condition()
@@ -37,22 +38,28 @@ class Turns:
 
     def meet(self, piece: int) -> None:
         """Give the turn away, until all others have met here too."""
-        with self.changed:
-            if self.finished:
-                raise Unequal(f"piece {piece} updates once more than piece {min(self.finished)}")
-            self.turn = (piece + 1) % self.size
-            self.changed.notify_all()
+        self.updates[piece] += 1
+        self._compare(piece)
+        self._pass_on(piece)
         self.wait(piece)
-        if self.finished:
-            raise Unequal(f"piece {piece} updates once more than piece {min(self.finished)}")
+        self._compare(piece)
 
     def finish(self, piece: int, error: BaseException | None) -> None:
         """This piece is done, or has failed."""
         with self.changed:
             self.finished.add(piece)
             self.error = self.error or error
+        self._pass_on(piece)
+
+    def _pass_on(self, piece: int) -> None:
+        with self.changed:
             self.turn = (piece + 1) % self.size
             self.changed.notify_all()
+
+    def _compare(self, piece: int) -> None:
+        for other in self.finished:
+            if self.updates[other] < self.updates[piece]:
+                raise Unequal(f"piece {piece} of a batch makes more updates than piece {other}; all must make as many")
 
 
 def together(pieces: Sequence[Callable[[Callable[[], None]], R]]) -> list[R]:

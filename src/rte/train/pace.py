@@ -18,13 +18,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Protocol
 
-from rte.errors import CheckpointError
+from rte.errors import CheckpointError, UserError
 from rte.train.distributed import World
 from rte.train.timeline import Place
 
+WARM = 2
+"""Steps of a process that are not timed: they compile, and fill caches."""
 STRETCH, LONGEST = 0.1, 5.0
 """A segment lasts this share of the time that is left, and at most so many seconds."""
-AHEAD = 6
+AHEAD = 8
 """Steps of the first segment, before which nothing is known of the machine's speed."""
 RECENT = 3.0
 """Seconds over which that speed is taken."""
@@ -63,7 +65,7 @@ class Course:
         if file is not None and os.path.exists(file):
             self._read(os.fspath(file), mend=writes)
         self._starts = [segment.step for segment in self.segments]
-        self._file = None if file is None or not writes else open(file, "ab")  # noqa: SIM115
+        self._file = file if writes else None
 
     def _read(self, file: str, *, mend: bool) -> None:
         with open(file, "rb") as source:
@@ -93,18 +95,25 @@ class Course:
         return self.segments[bisect_right(self._starts, step) - 1]
 
     def _write(self, entry: dict[str, object]) -> None:
-        if self._file is not None:
-            self._file.write(json.dumps(entry).encode() + b"\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
+        if self._file is None:
+            return
+        try:
+            with open(self._file, "ab") as out:
+                out.write(json.dumps(entry).encode() + b"\n")
+                out.flush()
+                os.fsync(out.fileno())
+        except OSError as error:
+            raise UserError(
+                f"cannot write {os.fspath(self._file)} ({error.strerror}); free space, then `rte resume` the run."
+            ) from None
 
 
 class Foreseen(Protocol):
-    """The seconds that all after the last step will take, where a step at full cost takes `cost` now."""
+    """The seconds that all after the last step will take, where so much time is left in all."""
 
-    def __call__(self, cost: float) -> float: ...
+    def __call__(self, left: float) -> float: ...
 
-    def evaluated(self, seconds: float, cost: float) -> None:
+    def evaluated(self, seconds: float) -> None:
         """An evaluation took so long."""
         ...
 
@@ -134,7 +143,8 @@ class ByClock:
         self._follows = bool(course.segments)  # what is done again was paid for the first time
         self._recent: deque[float] = deque()
         self._made = 0  # steps, by this process or the one it goes on from
-        self._pause = self._evaluating = 0.0
+        self._warm = 0
+        self._pause = self._evaluating = self._aside = 0.0
 
     def begin(self, step: int) -> None:
         """So many steps were made before this process."""
@@ -151,14 +161,18 @@ class ByClock:
 
     def evaluates(self, epoch: int) -> bool:
         if epoch not in self.course.looks:
-            spent = self._evaluating + self.closing(self.cost)
+            spent = self._evaluating + self._closing()
             due = self.world.first and epoch % self.every == 0 and spent <= EVALUATING * self.elapsed
             self.course.look(epoch, bool(self.world.told([float(due)])[0]))
         return self.course.looks[epoch]
 
     def stepped(self, seconds: float) -> None:
-        self._made += 1
-        self._recent.append(seconds)
+        seconds, self._aside = max(0.0, seconds - self._aside), 0.0
+        self._made, self._warm = self._made + 1, self._warm + 1
+        if self._warm > WARM or not self._recent:
+            self._recent.append(seconds)
+        if self._warm == WARM + 1:
+            self._recent.popleft()  # of the first step, which counts as long as there is no other
         while len(self._recent) > 2 and sum(self._recent) - self._recent[0] > RECENT:
             self._recent.popleft()
 
@@ -167,7 +181,7 @@ class ByClock:
 
     def evaluated(self, seconds: float) -> None:
         self._evaluating += seconds
-        self.closing.evaluated(seconds, self.cost)
+        self.closing.evaluated(seconds)
 
     # ---- the path
 
@@ -175,18 +189,15 @@ class ByClock:
     def elapsed(self) -> float:
         return self.clock() - self.started
 
-    @property
-    def cost(self) -> float:
-        """Seconds of a step now, if it had full cost."""
-        return self._step_seconds / self.relative(self._done(self._made))
+    def _closing(self) -> float:
+        began = self.clock()
+        foreseen = self.closing(self.seconds - self.elapsed)
+        self._aside += self.clock() - began  # what it tried out falls into a step, but is none of it
+        return foreseen
 
     @property
     def _step_seconds(self) -> float:
         return sum(self._recent) / len(self._recent) if self._recent else 0.0
-
-    def _done(self, step: int) -> float:
-        segment = self.course.at(step)
-        return min(1.0, segment.done + (step - segment.step) * segment.pace)
 
     def _reach(self, place: Place) -> Segment:
         """The segment of a step; new ones are decided as far as it takes."""
@@ -209,7 +220,7 @@ class ByClock:
             self._follows = False
         cost = self._step_seconds + self._pause / place.J
         elapsed = self.elapsed
-        left = self.seconds - self.closing(self.cost) - elapsed - (step - self._made) * cost
+        left = self.seconds - self._closing() - elapsed - (step - self._made) * cost
         if done >= 1.0 or left < cost / 2:
             return 1.0, 0.0, step, place.epoch + bool(place.j), elapsed
         pace = (1.0 - done) * min(1.0, cost / left)
