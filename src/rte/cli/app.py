@@ -11,9 +11,9 @@ STARTED = time.monotonic()
 """When the program began: a budget counts from here."""
 
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-"""Turns for which torch's threads spin at a barrier before they sleep, read when torch is loaded. By the usual 300,000 a
-thread that waits for one without a core takes that core's time: beside one busy program a step took 3 to 10 times as
-long, with this 3 to 4 times; on an idle machine the same."""
+"""Turns for which torch's threads spin at a barrier before they sleep; read when torch is loaded. With the usual
+300,000 a waiting thread takes the time of a core that another one needs: beside one busy program a step took 3 to 10
+times as long, with this 3 to 4 times. On an idle machine it makes no difference."""
 
 app = typer.Typer(
     help="Train image classifiers straight from noisy labels.",

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -124,11 +124,18 @@ class Task:
     trusted: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
 
 
+Need: TypeAlias = Literal["noise rate", "matrix", "trusted examples"]
+"""What a method has to be told. Rate and matrix are estimated in the run where nobody knows them."""
+
+
 class Method(nn.Module):
     """The base of every method: one network trained by `loss`. Override what differs."""
 
     Config: ClassVar[type[Settings]]
     summary: ClassVar[str]
+    paper: ClassVar[str] = ""
+    """Who published it, and when: "Zhang & Sabuncu, 2018"."""
+    needs: ClassVar[tuple[Need, ...]] = ()
     tables: tuple[str, ...] = ()
     """Buffers (N, ...), by dotted name, of which a step sets the rows `batch.i`; processes exchange those rows."""
     y: Tensor

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from pydantic import ValidationError
 
 from rte.data.types import Dataset, Labels
@@ -101,22 +101,34 @@ def build_model(cfg: NoiseConfig, classes: int) -> NoiseModel:
     return model
 
 
-def corrupt(dataset: Dataset, cfg: NoiseConfig, seed: int) -> tuple[Dataset, Manifest]:
-    """The dataset with the noise that was asked for, and the record of it.
+def corrupt(
+    dataset: Dataset, cfg: NoiseConfig, seed: int, *, spared: NDArray[np.int64] | None = None
+) -> tuple[Dataset, Manifest]:
+    """The dataset with the noise that was asked for, and the record of it. Rows that are `spared` keep right labels.
 
     A noise model is applied to `y_true`, or to the labels the dataset came with if it has none; these then count as the
     truth. Without noise, and with labels from a file, nothing is claimed about a truth that is unknown.
     """
     seed = seed if cfg.seed is None else cfg.seed
     if cfg.name == "labels":
-        noisy = _with_labels_of_file(dataset, cfg)
+        noisy = _spare(_with_labels_of_file(dataset, cfg), spared)
         return noisy, _manifest(cfg, seed, None, noisy)
     model = build_model(cfg, len(dataset.classes))
     if cfg.name == "none":
-        return dataset, _manifest(cfg, seed, model, dataset)
+        clean = _spare(dataset, spared)
+        return clean, _manifest(cfg, seed, model, clean)
     truth = dataset.train.y if dataset.y_true is None else dataset.y_true
     noisy = replace(dataset.relabelled(model.sample(truth, seed=seed, sampling=cfg.sampling)), y_true=truth)
+    noisy = _spare(noisy, spared)
     return noisy, _manifest(cfg, seed, model, noisy)
+
+
+def _spare(dataset: Dataset, rows: NDArray[np.int64] | None) -> Dataset:
+    if rows is None or not len(rows) or dataset.y_true is None:
+        return dataset
+    y = dataset.train.y.copy()
+    y[rows] = dataset.y_true[rows]
+    return dataset.relabelled(y)
 
 
 def rebuild(manifest: Manifest, y_true: ArrayLike) -> Labels:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from rte.parts.noise_rate import UNTIL, NoiseEstimate
 from rte.parts.schedules import Moment
-from rte.recipes.noise import UNTIL, NoiseEstimate
 from rte.recipes.policy import EVEN, MOST, Choice, choose
 from rte.recipes.stages import Stages, Within
 

@@ -19,6 +19,7 @@ from rte.errors import ConfigError
 from rte.evaluate.examiner import Examiner
 from rte.methods.base import Method, Task
 from rte.noise.inject import Manifest, corrupt
+from rte.noise.trusted import trusted_rows
 from rte.rng import fold
 from rte.train.device import check_precision, choose_device, faster_in_half, keep_memory
 from rte.train.distributed import World
@@ -66,6 +67,8 @@ class Prepared:
     spec: InputSpec
     train_rows: NDArray[np.int64]
     val_rows: NDArray[np.int64]
+    trusted: NDArray[np.int64]
+    """Positions in `train_rows` of examples whose labels are known to be right."""
 
 
 def load_dataset(config: RunConfig, data_dir: Path | None) -> Dataset:
@@ -76,8 +79,11 @@ def load_dataset(config: RunConfig, data_dir: Path | None) -> Dataset:
 
 def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     """Inject the noise, draw the examples, keep the held-out part aside, take the channel statistics."""
-    dataset, manifest = corrupt(dataset, config.noise, config.seed)
-    train_rows, val_rows = _rows(dataset.train.y, config)
+    injected = config.noise.name not in ("none", "labels")
+    trusted = trusted_rows(dataset, config.train.trusted, injected=injected, seed=config.seed)
+    _check_trusted(config, trusted)
+    dataset, manifest = corrupt(dataset, config.noise, config.seed, spared=trusted)
+    train_rows, val_rows = _rows(dataset.train.y, config, trusted)
     if config.train.batch > len(train_rows):
         raise ConfigError(
             f"train.batch = {config.train.batch} is larger than the training set of {len(train_rows)} images; "
@@ -91,22 +97,40 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
         size = (MIXED_SIZE, MIXED_SIZE)
     mean, std = channel_statistics(images)
     spec = InputSpec(dataset.classes, images.channels, size, mean, std, len(train_rows))
-    return Prepared(config, dataset, manifest, spec, train_rows, val_rows)
+    return Prepared(
+        config, dataset, manifest, spec, train_rows, val_rows, np.searchsorted(train_rows, trusted).astype(np.int64)
+    )
 
 
-def _rows(y: NDArray[np.int64], config: RunConfig) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows to train on and rows held out, of all or of `train.examples` rows."""
-    rows = np.arange(len(y), dtype=np.int64)
+def _rows(
+    y: NDArray[np.int64], config: RunConfig, trusted: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows to train on and rows held out, of all or of `train.examples` rows; trusted ones are always trained on."""
+    rows = np.setdiff1d(np.arange(len(y), dtype=np.int64), trusted)
     if (most := config.train.examples) is not None and most < len(y):
-        rows = holdout(y, most / len(y), fold(config.seed, "examples"))[1]
-    if not config.train.holdout:
-        return rows, rows[:0]
-    train, held = holdout(y[rows], config.train.holdout, config.seed)
-    return rows[train], rows[held]
+        rows = rows[holdout(y[rows], max(0, most - len(trusted)) / len(rows), fold(config.seed, "examples"))[1]]
+    held = rows[:0]
+    if config.train.holdout:
+        train, out = holdout(y[rows], config.train.holdout, config.seed)
+        rows, held = rows[train], rows[out]
+    return np.union1d(rows, trusted), held
+
+
+def _check_trusted(config: RunConfig, trusted: NDArray[np.int64]) -> None:
+    if "trusted examples" in registry.method(config.method_name).needs and not len(trusted):
+        raise ConfigError(
+            f"the method {config.method_name} needs some examples whose labels are known to be right; set "
+            "train.trusted to their number (where noise is injected) or to a text file that names them."
+        )
 
 
 def build_method(
-    config: RunConfig, spec: InputSpec, y: torch.Tensor, device: torch.device, sample: torch.Tensor | None = None
+    config: RunConfig,
+    spec: InputSpec,
+    y: torch.Tensor,
+    device: torch.device,
+    sample: torch.Tensor | None = None,
+    trusted: torch.Tensor | None = None,
 ) -> Method:
     """The method with freshly made networks; each network of it starts differently, each run of it the same.
 
@@ -130,7 +154,8 @@ def build_method(
         return net.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
 
     cls = registry.method(config.method_name)
-    return cls(config.method, Task(y, len(spec.classes), build)).to(device)
+    known = torch.zeros(0, dtype=torch.int64) if trusted is None else trusted
+    return cls(config.method, Task(y, len(spec.classes), build, known)).to(device)
 
 
 def settled(config: RunConfig, world: World) -> RunConfig:
@@ -160,7 +185,8 @@ def make_trainer(
     train = prepared.dataset.train.take(prepared.train_rows)
     spread = np.linspace(0, len(train) - 1, min(len(train), SAMPLE)).astype(np.int64)  # data may be sorted by class
     sample = next(Loader(train.take(spread).images, train.y[spread], engine, seed=0).plain(SAMPLE))
-    method = build_method(config, spec, torch.from_numpy(train.y), device, sample)
+    trusted = torch.from_numpy(prepared.trusted)
+    method = build_method(config, spec, torch.from_numpy(train.y), device, sample, trusted)
     pin = device.type == "cuda"
     loader = Loader(train.images, train.y, engine, seed=config.seed, threads=config.train.threads, pin=pin)
     examiner = Examiner(

@@ -52,16 +52,23 @@ def read_config(folder: Path) -> RunConfig:
 
 
 def load_method(
-    folder: Path, device: torch.device, which: str | None = None, *, y: torch.Tensor | None = None
+    folder: Path,
+    device: torch.device,
+    which: str | None = None,
+    *,
+    y: torch.Tensor | None = None,
+    trusted: torch.Tensor | None = None,
 ) -> tuple[Method, RunConfig, InputSpec]:
     """The trained method of a run folder: as selected on held-out noisy data if it was, else as it was last.
 
-    y (N,) are the given labels it was trained on, which only `trust` needs: `reopen` has them.
+    y (N,) are the given labels it was trained on and `trusted` the positions of those known to be right, which only
+    `trust` and further training need: `reopen` has them.
     """
     config, spec = read_config(folder), read_spec(folder)
     name = which or ("selected" if (folder / "selected.pt").exists() else "checkpoint")
     state = checkpoint.load(folder / f"{name}.pt", device)
-    method = build_method(config, spec, torch.zeros(spec.n, dtype=torch.int64) if y is None else y, device)
+    given = torch.zeros(spec.n, dtype=torch.int64) if y is None else y
+    method = build_method(config, spec, given, device, trusted=trusted)
     method.load_state_dict(state["method"])
     return method.eval(), config, spec
 
@@ -78,7 +85,7 @@ def reopen(folder: Path, *, data_dir: Path | None = None, which: str | None = No
     device = choose_device(config.train.device)
     prepared = prepare(config, load_dataset(config, data_folder(folder, data_dir)))
     given = torch.from_numpy(prepared.dataset.train.y[prepared.train_rows])
-    method, _, spec = load_method(folder, device, which, y=given)
+    method, _, spec = load_method(folder, device, which, y=given, trusted=torch.from_numpy(prepared.trusted))
     engine = spec.engine(config)
     return method, Examiner(prepared.dataset, prepared.train_rows, prepared.val_rows, engine, device)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import model_validator
+from pydantic import field_validator, model_validator
 
 from rte.parts.schedules import Cosine, Schedule, constant
 from rte.settings import Settings, setting
@@ -31,6 +31,9 @@ class TrainConfig(Settings):
     examples: int | None = setting(
         None, "train on at most so many examples, drawn at random, the same share of every given label", ge=2
     )
+    trusted: int | str = setting(
+        0, "examples whose labels are known to be right, which noise is not injected into: how many, or a file of names"
+    )
     resolution: Schedule = setting(
         constant(1.0), "share of the side at which training sees images; below 1, steps are cheaper and coarser"
     )
@@ -44,6 +47,13 @@ class TrainConfig(Settings):
     evaluate_every: int = setting(1, "epochs between evaluations (the last is always evaluated)", ge=1)
     evaluate_batch: int = setting(500, "images per forward pass of an evaluation", ge=1)
     checkpoint_minutes: float = setting(5.0, "a checkpoint at least this often, besides one after each epoch", gt=0.0)
+
+    @field_validator("trusted")
+    @classmethod
+    def _a_count_or_a_file(cls, value: int | str) -> int | str:
+        if isinstance(value, int) and value < 0:
+            raise ValueError("give a number from 0 up, or the path of a text file")
+        return value
 
     @model_validator(mode="after")
     def _nesterov_needs_momentum(self) -> TrainConfig:
