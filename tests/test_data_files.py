@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -329,3 +330,49 @@ def test_image_files_below_a_folder(tmp_path: Path) -> None:
         DataError, match=r"b holds no image \(1 other files were ignored\); give a folder with images \(\.jpg"
     ):
         image_files(tmp_path / "b")
+
+
+@pytest.mark.parametrize("turn", range(1, 9))
+def test_a_turned_tiff_is_turned_once(tmp_path: Path, turn: int) -> None:
+    pixels = RNG.integers(0, 256, (5, 9, 3), dtype=np.uint8)
+    exif = Image.Exif()
+    exif[files.ORIENTATION] = turn
+    plain, turned = saved(tmp_path / "a.png", pixels, exif=exif), saved(tmp_path / "a.tif", pixels, exif=exif)
+    np.testing.assert_array_equal(decode(turned, 3), decode(plain, 3))
+    assert probe([turned], None, need_colour=True) == (decode(turned, 3).shape[:2], False)
+
+
+def test_linked_folders_are_searched_and_a_circle_ends(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    saved(elsewhere / "a.png", smooth(4, 4))
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "link").symlink_to(elsewhere, target_is_directory=True)
+    (elsewhere / "back").symlink_to(root, target_is_directory=True)
+    found, _ = files.walk(root)
+    assert [path.name for path in found] == ["a.png"]
+
+
+def test_a_folder_that_cannot_be_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "below").mkdir()
+    saved(tmp_path / "a.png", smooth(4, 4))
+    real = os.scandir
+
+    def locked(path: str) -> object:
+        if str(path).endswith("below"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", locked)
+    with pytest.raises(DataError, match=r"below cannot be listed \(Permission denied\)"):
+        files.walk(tmp_path)
+
+
+def test_many_headers_are_read_in_threads_and_the_first_bad_one_is_named(tmp_path: Path) -> None:
+    paths = [saved(tmp_path / f"{k}.png", smooth(4, 4)) for k in range(3)] * 200
+    assert probe(paths, None, need_colour=True) == ((4, 4), False)
+    bad = tmp_path / "bad.png"
+    bad.write_bytes(b"no image")
+    with pytest.raises(DataError, match=r"bad\.png is no image"):
+        probe([*paths, bad], None, need_colour=True)

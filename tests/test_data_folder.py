@@ -151,3 +151,19 @@ def test_damaged_image_is_named_when_it_is_needed(tmp_path: Path) -> None:
     data = load(Config(path=str(tmp_path)), None)
     with pytest.raises(DataError, match=r"bee/1\.png cannot be read"):
         data.train.images.fetch(np.arange(9))
+
+
+@pytest.mark.parametrize("name", ["valid", "validation"])
+def test_other_names_of_a_test_folder(tmp_path: Path, name: str) -> None:
+    tree(tmp_path / "train")
+    tree(tmp_path / name, per_class=1)
+    data = load(Config(path=str(tmp_path)), None)
+    assert data.test is not None
+    assert len(data.test) == 3
+
+
+def test_numbered_classes_are_sorted_by_value(tmp_path: Path) -> None:
+    names = tuple(str(k) for k in range(11))
+    assert load(Config(path=str(tree(tmp_path / "a", 1, names))), None).classes == names
+    mixed = (*names, "other")
+    assert load(Config(path=str(tree(tmp_path / "b", 1, mixed))), None).classes == tuple(sorted(mixed))

@@ -140,3 +140,14 @@ def test_text_that_is_not_utf8(folder: Path) -> None:
 def test_absent_table(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"list\.csv does not exist; give the path of a file"):
         load(Config(path=str(tmp_path / "list.csv")), None)
+
+
+def test_a_file_under_two_labels_or_in_both_splits_is_refused(folder: Path) -> None:
+    (folder / "img" / "link.png").symlink_to(folder / "img" / "0.png")
+    for again in ("img/0.png", "img/../img/0.png", "img/link.png"):
+        with pytest.raises(DataError, match=r"has the label 'dog' in line 2 of .* and 'cat' in line 6; keep one"):
+            read(folder, lines(*FOUR, f"{again},cat"))
+    with pytest.raises(DataError, match=r"is listed for train in line 2 of .* and for test in line 5; keep one"):
+        read(folder, lines("img/0.png,dog,train", "img/1.png,cat,train", "img/2.png,cat,test", "img/0.png,dog,test",
+                           head="path,label,split"))  # fmt: skip
+    assert len(read(folder, lines(*FOUR, "img/0.png,dog")).train) == 5, "the same line twice is a weight"

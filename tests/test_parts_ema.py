@@ -56,7 +56,9 @@ def test_warmup_ends_at_the_decay() -> None:
     average = EMA(net, decay=0.5, warmup=True)
     nn.init.ones_(net.weight)
     nn.init.zeros_(average.module.weight)
-    average.updates.fill_(8)  # (1 + 8) / (10 + 8) = 0.5, from here on the decay is the smaller
+    average.load_state_dict(
+        {**average.state_dict(), "updates": torch.tensor(8)}
+    )  # (1 + 8) / (10 + 8) = 0.5, from here on the decay is the smaller
     average.update(net)
     average.update(net)
     assert average.module.weight.item() == pytest.approx(1 - 0.5**2)
@@ -214,3 +216,26 @@ def test_another_network_is_refused_and_nothing_moves() -> None:
             average.update(other)
     for name, value in numbers(average).items():
         np.testing.assert_array_equal(value, before[name])
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")  # torch's own
+def test_the_copy_of_a_compiled_network_is_compiled() -> None:
+    net = nn.Linear(2, 2)
+    assert EMA(net).module._compiled_call_impl is None
+    net.compile()
+    assert EMA(net).module._compiled_call_impl is not None
+
+
+def test_warmup_does_not_wait_for_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = nn.Linear(1, 1)
+    average = EMA(net, decay=0.9, warmup=True)
+    restored = EMA(net, decay=0.9, warmup=True)
+    for _ in range(3):
+        average.update(net)
+    restored.load_state_dict(average.state_dict())
+    nn.init.ones_(net.weight)
+    restored.update(net)  # looks the number up once after it was restored
+    monkeypatch.setattr(torch.Tensor, "__int__", lambda self: pytest.fail("waited"))
+    average.update(net)
+    assert torch.equal(average.module.weight, restored.module.weight)
+    restored.update(net)

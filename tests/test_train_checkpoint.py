@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,3 +84,51 @@ def test_unused_names(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run-2").mkdir()
     assert unused(tmp_path / "run") == tmp_path / "run-3"
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (PermissionError(13, "Permission denied"), "cannot be read .Permission denied.; mend that"),
+        (OSError(5, "Input/output error"), "cannot be read .Input/output error.; mend that"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "does not fit into this machine's memory"),
+        (MemoryError(), "does not fit into this machine's memory"),
+    ],
+)
+def test_a_checkpoint_that_is_whole_is_never_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, sentence: str
+) -> None:
+    path = tmp_path / "checkpoint.pt"
+    checkpoint.save(path, {"a": torch.zeros(3)})
+
+    def fail(*args: object, **options: object) -> None:
+        raise error
+
+    monkeypatch.setattr(torch, "load", fail)
+    with pytest.raises(CheckpointError, match=sentence) as found:
+        checkpoint.load(path)
+    assert "delete" not in str(found.value)
+
+
+FULL = """
+import resource, signal, sys, torch
+from pathlib import Path
+from rte.errors import UserError
+from rte.train import checkpoint
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+try:
+    checkpoint.save(Path(sys.argv[1]), {"a": torch.zeros(1_000_000)})
+except UserError as error:
+    print(error)
+"""
+
+
+def test_a_write_that_fails_in_the_middle_of_a_checkpoint_keeps_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.pt"
+    checkpoint.save(path, {"a": torch.ones(3)})
+    done = subprocess.run([sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith(f"cannot write {path} (File too large)"), done.stderr[-800:]
+    assert torch.equal(checkpoint.load(path)["a"], torch.ones(3))
+    assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.pt"]

@@ -67,3 +67,42 @@ def test_devices_that_are_not_there(name: str, sentence: str) -> None:
         pytest.skip("there is CUDA here")
     with pytest.raises(ConfigError, match=sentence):
         device.choose_device(name)
+
+
+def test_one_gpu_for_several_processes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[int] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    assert device.choose_device("auto") == device.choose_device("cuda") == torch.device("cuda", 1)
+    assert chosen == [1, 1]
+    with pytest.raises(ConfigError, match="would put all processes of torchrun on one GPU; use cuda"):
+        device.choose_device("cuda:1")
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    with pytest.raises(ConfigError, match="process 2 wants GPU 2, but this machine has 2"):
+        device.choose_device("cuda")
+
+
+@pytest.mark.parametrize(("precision", "short"), [("fp32", False), ("tf32", True), ("bf16", True)])
+def test_what_gpus_may_round_is_what_was_asked_for(
+    precision: str, short: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch, "use_deterministic_algorithms", lambda on: asked.append(on))
+    asked: list[bool] = []
+    kept = {name: getattr(torch.backends.cudnn, name) for name in ("allow_tf32", "benchmark", "deterministic")}
+    products = torch.backends.cuda.matmul.allow_tf32
+    try:
+        device.set_arithmetic(precision, deterministic=True)
+        assert (torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32) == (short, short)
+        assert torch.backends.cudnn.deterministic
+        assert not torch.backends.cudnn.benchmark
+        device.set_arithmetic(precision, deterministic=False)
+        assert torch.backends.cudnn.benchmark
+        assert asked == [True, False]
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = products
+        for name, value in kept.items():
+            setattr(torch.backends.cudnn, name, value)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from conftest import quick
 from torch import Tensor, nn
 
-from rte.run.build import load_dataset, prepare
+from rte.data.types import ArrayImages
+from rte.run.build import load_dataset, make_trainer, prepare
 from rte.run.predictor import Predictor
 from rte.run.start import start
 from rte.train.device import choose_device
@@ -49,3 +51,21 @@ def test_the_model_is_in_evaluation_mode_meanwhile() -> None:
     assert out.shape == (len(train), 3)
     assert not any(modes)
     assert model.training
+
+
+def test_an_evaluation_reads_every_test_image_once_for_all_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = prepare(quick("rte"), load_dataset(quick("rte"), None))
+    made, examiner = make_trainer(prepared, save=lambda name, state: None)
+    read: list[int] = []
+    fetch = ArrayImages.fetch
+    monkeypatch.setattr(ArrayImages, "fetch", lambda self, i: (read.extend(i.tolist()), fetch(self, i))[1])
+    scores = examiner(made.method)
+    assert set(scores) == {"test", "student"}
+    assert prepared.dataset.test is not None
+    assert sorted(read) == list(range(len(prepared.dataset.test)))
+
+
+def test_an_evaluation_uses_the_threads_of_the_run() -> None:
+    config = quick("ce", train={"threads": 3})
+    _, examiner = make_trainer(prepare(config, load_dataset(config, None)), save=lambda name, state: None)
+    assert examiner.threads == 3

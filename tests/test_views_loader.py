@@ -217,3 +217,38 @@ def test_nonsense_is_explained() -> None:
         loader(threads=0)
     with pytest.raises(ConfigError, match="1 threads and 0 batches ahead"):
         loader(ahead=0)
+
+
+class Photographs(ArrayImages):
+    """Larger than the views, and counted: how many are asked for at a time."""
+
+    asked: list[int]
+
+    def fetch(self, index: NDArray[np.int64]) -> Any:
+        self.asked.append(len(index))
+        return super().fetch(index)
+
+
+def test_images_of_another_size_are_read_one_by_one_and_give_the_same_views() -> None:
+    pixels = np.random.default_rng(3).integers(0, 256, (10, 40, 30, 3), dtype=np.uint8)
+    images = Photographs(pixels)
+    object.__setattr__(images, "asked", [])
+    made = Loader(images, np.zeros(10, np.int64), ENGINE, seed=4)
+    index = np.arange(10)
+    (batch,) = made.batches([Request(epoch=0, index=index, plan=ViewPlan(2, 1))])
+    expected = ENGINE.render(list(pixels), index, seed=4, epoch=0, plan=ViewPlan(2, 1))
+    np.testing.assert_array_equal(batch.views.permute(0, 2, 3, 1).numpy(), expected)
+    (plain,) = made.plain(10)
+    np.testing.assert_array_equal(plain.permute(0, 2, 3, 1).numpy(), ENGINE.plain(list(pixels)))
+    assert set(images.asked) == {1}
+
+
+def test_only_page_locked_memory_is_copied_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[bool] = []
+    to = torch.Tensor.to
+    monkeypatch.setattr(
+        torch.Tensor, "to", lambda self, *a, non_blocking=False: (waits.append(not non_blocking), to(self, *a))[1]
+    )
+    (batch, *_) = loader().batches(requests(1))
+    batch.to(torch.device("cpu"))
+    assert waits == [True, True, True], "the loader uses this memory again as soon as the batch is gone"

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from rte.errors import UserError
 
@@ -14,14 +14,19 @@ from rte.errors import UserError
 def write_atomic(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Write beside the target, flush to the disk, then rename over it: a kill or a full disk leaves the old file."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    failed: list[OSError] = []
     try:
         with temporary.open("wb") as file:
-            write(file)
+            write(cast(IO[bytes], _Watched(file, failed)))
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        raise UserError(f"cannot write {path} ({error.strerror}); free space or choose another folder.") from None
+        raise _unwritable(path, error) from None
+    except RuntimeError:  # what torch makes of a write that fails
+        if not failed:
+            raise
+        raise _unwritable(path, failed[0]) from None
     finally:
         temporary.unlink(missing_ok=True)
     if hasattr(os, "O_DIRECTORY"):  # the rename itself must survive a power cut
@@ -30,6 +35,27 @@ def write_atomic(path: Path, write: Callable[[IO[bytes]], object]) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+class _Watched:
+    """A file that keeps the reason why a write failed, whatever its user makes of it."""
+
+    def __init__(self, file: IO[bytes], failed: list[OSError]) -> None:
+        self._file, self._failed = file, failed
+
+    def write(self, data: Any) -> int:
+        try:
+            return self._file.write(data)
+        except OSError as error:
+            self._failed.append(error)
+            raise
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+def _unwritable(path: Path, error: OSError) -> UserError:
+    return UserError(f"cannot write {path} ({error.strerror}); free space or choose another folder.")
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -48,6 +48,8 @@ def predict(run: opt.Run, images: opt.Images, out: opt.Csv = None, probabilities
     from rte.run.predictor import Predictor, open_images
 
     predictor = Predictor.load(run)
-    predictor.write_csv(open_images(images, predictor.spec.channels), out, probabilities=probabilities)
+    shorter = getattr(predictor.config.data, "shorter", None)
+    opened = open_images(images, predictor.spec.channels, shorter=shorter)
+    predictor.write_csv(opened, out, probabilities=probabilities)
     if out:
         make_console().print(f"Predictions are in {out}.", highlight=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,13 +44,19 @@ def _kind(value: object) -> str:
 def class_values(y: NDArray[Any], field: str) -> NDArray[Any]:
     """The distinct labels of `y`, sorted: strings as text, integers (and strings that all are integers) by value."""
     values = np.unique(y)
-    if values.dtype.kind == "U" and all(_is_integer(str(text)) for text in values):
-        values = values[np.argsort([int(text) for text in values], kind="stable")]
+    if values.dtype.kind == "U":
+        values = np.array(sorted_by_value(map(str, values)))
     if len(values) == 1:
         raise DataError(
             f"{field} names a single class ({values[0]}); a classifier needs images of at least two classes."
         )
     return values
+
+
+def sorted_by_value(names: Iterable[str]) -> list[str]:
+    """Names of classes as text, or by value if all are integers."""
+    known = sorted(names)
+    return sorted(known, key=int) if all(map(_is_integer, known)) else known
 
 
 def _is_integer(text: str) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 
@@ -35,6 +37,8 @@ TURNS = {
     8: Image.Transpose.ROTATE_90,
 }
 SIDEWAYS = (5, 6, 7, 8)
+PROBED = 256
+"""Files whose headers are read at a time."""
 
 
 class FileImages:
@@ -55,7 +59,7 @@ class FileImages:
         shorter: int | None = None,
         cache_mb: int = 2048,
     ) -> None:
-        self.paths = tuple(paths)
+        self.paths = tuple(map(os.fspath, paths))  # of a million files, Path objects take ten times the memory
         self.shorter = shorter
         self._size = size
         self._channels = channels
@@ -83,7 +87,7 @@ class FileImages:
         return self._size
 
     def label(self, i: int) -> str:
-        return str(self.paths[i])
+        return self.paths[i]
 
     def fetch(self, index: NDArray[np.int64]) -> Pixels | list[Pixels]:
         """Images at `index`, (B, H, W, C) if all have one size, else a list of (h, w, C); they are the caller's own."""
@@ -122,8 +126,18 @@ def image_files(path: Path) -> list[Path]:
 def walk(folder: Path) -> tuple[list[Path], int]:
     """Image files anywhere below a folder, sorted, and how many other files were passed over."""
     found, skipped = [], 0
-    for here, below, files in os.walk(folder):
-        below[:] = [name for name in below if not name.startswith(".")]
+    seen: set[tuple[int, int]] = set()  # folders, since a link may lead back to one above it
+
+    def refuse(error: OSError) -> None:
+        raise DataError(f"{error.filename} cannot be listed ({error.strerror}); check its permissions.")
+
+    for here, below, files in os.walk(folder, onerror=refuse, followlinks=True):
+        status = os.stat(here)
+        if (status.st_dev, status.st_ino) in seen:
+            below[:] = []
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        below[:] = sorted(name for name in below if not name.startswith("."))
         shown = [name for name in files if not name.startswith(".")]
         images = [name for name in shown if os.path.splitext(name)[1].lower() in SUFFIXES]
         found += [Path(here, name) for name in images]
@@ -131,29 +145,39 @@ def walk(folder: Path) -> tuple[list[Path], int]:
     return sorted(found), skipped
 
 
-def probe(paths: Sequence[Path], shorter: int | None, *, need_colour: bool) -> tuple[tuple[int, int] | None, bool]:
+def probe(
+    paths: Sequence[Path | str], shorter: int | None, *, need_colour: bool
+) -> tuple[tuple[int, int] | None, bool]:
     """The size that all images have once decoded, or None, and whether all are grey.
 
     Reads file headers only, and no more of them than it takes: a set of photographs is settled by its first few files.
     """
     sizes: set[tuple[int, int]] = set()
     grey = True
-    for path in paths:
-        if len(sizes) > 1 and not (grey and need_colour):
-            break
-        try:
-            with Image.open(path, formats=FORMATS) as image:
-                width, height = image.size
-                sizes.add(reduced((width, height) if orientation(image) in SIDEWAYS else (height, width), shorter))
-                grey = grey and image.mode in GREY
-        except MemoryError:
-            raise
-        except Exception as error:
-            raise unreadable(path, error) from error
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
+        first = map(_header, paths[:PROBED])  # one by one, since a few are often enough
+        rest = (paths[start : start + PROBED] for start in range(PROBED, len(paths), PROBED))
+        for size, is_grey in chain(first, chain.from_iterable(pool.map(_header, block) for block in rest)):
+            sizes.add(reduced(size, shorter))
+            grey = grey and is_grey
+            if len(sizes) > 1 and not (grey and need_colour):
+                break
     return (sizes.pop() if len(sizes) == 1 else None), grey
 
 
-def decode(path: Path, channels: int, shorter: int | None = None) -> Pixels:
+def _header(path: Path | str) -> tuple[tuple[int, int], bool]:
+    """(height, width) once decoded, and whether the image is grey."""
+    try:
+        with Image.open(path, formats=FORMATS) as image:
+            width, height = image.size
+            return ((width, height) if orientation(image) in SIDEWAYS else (height, width)), image.mode in GREY
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise unreadable(path, error) from error
+
+
+def decode(path: Path | str, channels: int, shorter: int | None = None) -> Pixels:
     """One file as uint8 (h, w, channels)."""
     try:
         with Image.open(path, formats=FORMATS) as image:
@@ -175,7 +199,7 @@ def decode(path: Path, channels: int, shorter: int | None = None) -> Pixels:
     return pixels.reshape(*pixels.shape[:2], channels)
 
 
-def unreadable(path: Path, error: Exception) -> DataError:
+def unreadable(path: Path | str, error: Exception) -> DataError:
     """The sentence about a file that cannot be decoded."""
     if isinstance(error, FileNotFoundError):
         return DataError(f"{path} does not exist; put the image back or take it out of the dataset.")
@@ -186,6 +210,8 @@ def unreadable(path: Path, error: Exception) -> DataError:
 
 def orientation(image: Image.Image) -> int:
     """The EXIF orientation, 1 to 8, as far as it is known before decoding; a PNG's may come too late and is then 1."""
+    if image.format == "TIFF":
+        return 1  # Pillow turns these itself, and tells the size they then have
     if image.format == "PNG" and "exif" not in image.info:
         return 1
     try:

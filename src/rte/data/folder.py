@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from rte.data._labels import sorted_by_value
 from rte.data._places import find
 from rte.data.files import SUFFIXES, FileImages, walk
 from rte.data.statistics import with_test_share
@@ -14,7 +15,9 @@ from rte.data.types import Dataset, Labels, Split, Subset
 from rte.errors import DataError
 from rte.settings import Settings, setting
 
-SUMMARY = "your own image files, one sub-folder per class, or train/ and test/ (or val/) with such sub-folders"
+SUMMARY = "your own image files, one sub-folder per class, or train/ and test/ (val/, valid/) with such sub-folders"
+TEST = ("test", "val", "valid", "validation")
+"""What the folder of test images may be called, beside train."""
 
 
 class Config(Settings):
@@ -28,10 +31,10 @@ class Config(Settings):
 
 
 def load(cfg: Config, data_dir: Path | None) -> Dataset:
-    """The images below a folder; classes are the sub-folders of the training part, sorted by name."""
+    """The images below a folder; classes are the sub-folders of the training part, sorted by name or number."""
     root = find(cfg.path, data_dir, folder=True)
     train_root, test_root = parts(root)
-    classes = tuple(child.name for child in subfolders(train_root))
+    classes = tuple(sorted_by_value(child.name for child in subfolders(train_root)))
     if len(classes) < 2:
         raise DataError(
             f"{train_root} has {len(classes)} class {'folder' if len(classes) == 1 else 'folders'}; "
@@ -50,14 +53,14 @@ def load(cfg: Config, data_dir: Path | None) -> Dataset:
 
 
 def parts(root: Path) -> tuple[Path, Path | None]:
-    """(training folder, test folder): root itself, or root/train with root/test or root/val.
+    """(training folder, test folder): root itself, or root/train with the first of root/test, val, valid, validation.
 
     A folder `train` that holds images and no folders is a class of that name.
     """
     train = root / "train"
     if not train.is_dir() or not subfolders(train):
         return root, None
-    for name in ("test", "val"):
+    for name in TEST:
         if (root / name).is_dir():
             return train, root / name
     return train, None

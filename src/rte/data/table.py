@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,7 @@ def load(cfg: Config, data_dir: Path | None) -> Dataset:
     """
     file = find(cfg.path, data_dir, folder=False)
     rows = list(read(file))
+    refuse_doubles(rows, file)
     train = [row for row in rows if row.split == "train"]
     test = [row for row in rows if row.split == "test"]
     if not train:
@@ -69,6 +71,23 @@ def load(cfg: Config, data_dir: Path | None) -> Dataset:
     test_split = Split(Subset(images, np.arange(n, len(images))), y_test) if test else None
     data = Dataset(file.stem, tuple(str(value) for value in values), train_split, test_split, y_true)
     return with_test_share(data, cfg.test_share)
+
+
+def refuse_doubles(rows: list[Row], file: Path) -> None:
+    """One file with two labels says nothing, and one in both splits would be tested on what it was trained on."""
+    first: dict[str, Row] = {}
+    for row in rows:
+        before = first.setdefault(os.path.realpath(row.path), row)
+        if before.split != row.split:
+            raise DataError(
+                f"{row.path} is listed for {before.split} in line {before.line} of {file} and for {row.split} in line "
+                f"{row.line}; keep one of the lines."
+            )
+        if before.label != row.label:
+            raise DataError(
+                f"{row.path} has the label '{before.label}' in line {before.line} of {file} and '{row.label}' in line "
+                f"{row.line}; keep one of the lines."
+            )
 
 
 def true_labels(rows: list[Row], file: Path) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from rte.evaluate.memorisation import loss_split, memorisation
 from rte.evaluate.metrics import log_sum_exp, score
 from rte.methods.base import Method, Predict
 from rte.noise.matrix import transition_counts
-from rte.train.sweep import outputs
+from rte.train.sweep import all_outputs
 from rte.views.engine import ViewEngine
 from rte.views.loader import Loader
 
@@ -42,6 +42,7 @@ class Examiner:
     engine: ViewEngine
     device: torch.device
     batch: int = 500
+    threads: int = 1
     most: int | None = None
     """Training examples that are looked at, evenly spread; None: all."""
 
@@ -49,12 +50,12 @@ class Examiner:
         """{"test": top1, top5, nll, ece of what is reported; "student": of a further network; "val": noisy labels}."""
         scores: dict[str, dict[str, float]] = {}
         if (test := self.dataset.test) is not None and len(test):
-            scores["test"] = self._score(method, method.predict, test.images, test.y)
-            for name, network in method.networks().items():
-                scores[name] = self._score(method, network, test.images, test.y)
+            predicts = {"test": method.predict, **method.networks()}
+            found = self._all_logits(method, list(predicts.values()), test.images, test.y)
+            scores = {name: score(logits, test.y) for name, logits in zip(predicts, found, strict=True)}
         if len(self.val_rows):
             held = self.dataset.train.take(self.val_rows)
-            scores["val"] = self._score(method, method.predict, held.images, held.y)
+            scores["val"] = score(self._logits(method, method.predict, held.images, held.y), held.y)
         return scores
 
     def looks(self, networks: int, *, final: bool) -> int:
@@ -144,12 +145,14 @@ class Examiner:
             out[name] = {"count": count.tolist(), "median": float(np.median(part)) if len(part) else None}
         return out
 
-    def _score(self, method: Method, predict: Predict, images: Images, y: Labels) -> dict[str, float]:
-        return score(self._logits(method, predict, images, y), y)
-
     def _logits(self, method: Method, predict: Predict, images: Images, y: Labels) -> NDArray[np.float32]:
-        loader = Loader(images, y, self.engine, seed=0)
+        return self._all_logits(method, [predict], images, y)[0]
+
+    def _all_logits(
+        self, method: Method, predicts: Sequence[Predict], images: Images, y: Labels
+    ) -> list[NDArray[np.float32]]:
+        pin = self.device.type == "cuda"
+        loader = Loader(images, y, self.engine, seed=0, threads=self.threads, pin=pin)
         mirror = self.engine.cfg.mirror
-        logits = outputs(method, predict, loader, batch=self.batch, device=self.device, mirror=mirror)
-        out: NDArray[np.float32] = logits.numpy()
-        return out
+        found = all_outputs(method, predicts, loader, batch=self.batch, device=self.device, mirror=mirror)
+        return [logits.numpy() for logits in found]

@@ -27,7 +27,10 @@ class EMA(nn.Module):
         self.decay = _checked(decay)
         self.warmup = warmup
         self.module = copy.deepcopy(module).requires_grad_(False)
+        if getattr(module, "_compiled_call_impl", None) is not None:  # a copy is not compiled
+            self.module.compile()
         self.register_buffer("updates", torch.zeros((), dtype=torch.int64))
+        self._known: int | None = 0  # the same number, without waiting for the device
         self.eval()
 
     @torch.no_grad()
@@ -35,8 +38,7 @@ class EMA(nn.Module):
         """Move towards `module`, which must be built like the original; `decay` replaces the usual one this once."""
         a = self.decay if decay is None else _checked(decay)
         if self.warmup:
-            k = int(self.updates)
-            a = min(a, (1 + k) / (10 + k))
+            a = min(a, (1 + self._count) / (10 + self._count))
         ours, theirs = _tensors(self.module), _tensors(module)
         if [t.shape for t in ours] != [t.shape for t in theirs]:
             raise ConfigError("EMA.update got a network of another shape; give it the network that EMA was made from.")
@@ -48,12 +50,24 @@ class EMA(nn.Module):
             if not our.is_floating_point():
                 our.copy_(their)
         self.updates += 1
+        self._known = self._count + 1
+
+    @property
+    def _count(self) -> int:
+        if self._known is None:
+            self._known = int(self.updates)
+        return self._known
+
+    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
+        super()._load_from_state_dict(state, prefix, *rest)
+        self._known = None
 
     @torch.no_grad()
     def restart(self, module: nn.Module) -> None:
         """Follow `module`, built like the original, from where it is now, as if newly made."""
         self.module.load_state_dict(module.state_dict())
         self.updates.zero_()
+        self._known = 0
 
     @torch.no_grad()
     def forward(self, *args: Any, **kwargs: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from rte.methods.base import Method, Task
 from rte.noise.inject import Manifest, corrupt
 from rte.noise.trusted import trusted_rows
 from rte.rng import fold
-from rte.train.device import check_precision, choose_device, faster_in_half, keep_memory
+from rte.train.device import check_precision, choose_device, faster_in_half, keep_memory, set_arithmetic
 from rte.train.distributed import World
 from rte.train.journal import Journal
 from rte.train.timeline import Timeline
@@ -129,12 +130,12 @@ def build_method(
     spec: InputSpec,
     y: torch.Tensor,
     device: torch.device,
-    sample: torch.Tensor | None = None,
+    sample: Callable[[], torch.Tensor] | None = None,
     trusted: torch.Tensor | None = None,
 ) -> Method:
     """The method with freshly made networks; each network of it starts differently, each run of it the same.
 
-    `sample` are training images for networks that look at some before they begin; not needed to load a state.
+    `sample()` are training images for networks that look at some before they begin; not needed to load a state.
     """
 
     def build(k: int = 0) -> torch.nn.Module:
@@ -147,8 +148,8 @@ def build_method(
                 size=spec.size,
                 dropout=config.net.dropout,
             )
-        if sample is not None:
-            net.calibrate(sample)
+        if sample is not None and type(net).calibrate is not nets.Net.calibrate:
+            net.calibrate(sample())
         if config.train.compile:
             net.compile()
         return net.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
@@ -180,11 +181,12 @@ def make_trainer(
     device = choose_device(config.train.device)
     check_precision(device, config.train.precision)
     keep_memory()
-    torch.backends.cudnn.benchmark = device.type == "cuda"
+    set_arithmetic(config.train.precision, deterministic=config.train.deterministic)
     engine = spec.engine(config)
     train = prepared.dataset.train.take(prepared.train_rows)
     spread = np.linspace(0, len(train) - 1, min(len(train), SAMPLE)).astype(np.int64)  # data may be sorted by class
-    sample = next(Loader(train.take(spread).images, train.y[spread], engine, seed=0).plain(SAMPLE))
+    first = Loader(train.take(spread).images, train.y[spread], engine, seed=0)
+    sample = cache(lambda: next(first.plain(SAMPLE)))
     trusted = torch.from_numpy(prepared.trusted)
     method = build_method(config, spec, torch.from_numpy(train.y), device, sample, trusted)
     pin = device.type == "cuda"
@@ -196,6 +198,7 @@ def make_trainer(
         engine,
         device,
         batch=config.train.evaluate_batch,
+        threads=config.train.threads,
         most=None if config.train.budget is None else LOOKED_AT,  # the time is for training
     )
     trainer = Trainer(

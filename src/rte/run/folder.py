@@ -66,7 +66,7 @@ def load_method(
     """
     config, spec = read_config(folder), read_spec(folder)
     name = which or ("selected" if (folder / "selected.pt").exists() else "checkpoint")
-    state = checkpoint.load(folder / f"{name}.pt", device)
+    state = checkpoint.load(folder / f"{name}.pt")
     given = torch.zeros(spec.n, dtype=torch.int64) if y is None else y
     method = build_method(config, spec, given, device, trusted=trusted)
     method.load_state_dict(state["method"])

@@ -65,8 +65,11 @@ class Predictor:
                 rows.writerow([images.label(i), self.spec.classes[int(row.argmax())], f"{row.max():.6f}", *shares])
 
 
-def open_images(source: str, channels: int) -> Images:
-    """The images of an .npz file (array x), of a folder (searched through), or one image file."""
+def open_images(source: str, channels: int, *, shorter: int | None = None) -> Images:
+    """The images of an .npz file (array x), of a folder (searched through), or one image file.
+
+    shorter: to what the training images were reduced, so that these are seen alike.
+    """
     path = Path(source)
     if path.suffix == ".npz":
         if not path.is_file():
@@ -76,4 +79,4 @@ def open_images(source: str, channels: int) -> Images:
         if name is None:
             raise DataError(f"{path} has no array x; store the images (N, H, W) or (N, H, W, C) under that name.")
         return ArrayImages(as_pixels(stored[name], f"{path}: {name}"))
-    return FileImages.open(image_files(path), channels=channels)
+    return FileImages.open(image_files(path), channels=channels, shorter=shorter, cache_mb=0)

@@ -39,8 +39,13 @@ class TrainConfig(Settings):
     )
     holdout: float = setting(0.0, "share of the noisily labelled training set kept aside for selection", ge=0.0, lt=1.0)
     device: str = setting("auto", "auto, cpu, cuda, cuda:1, mps")
-    precision: Literal["auto", "fp32", "bf16"] = setting(
-        "fp32", "bf16: autocast, for accelerators; auto: that on processors which are faster in it, as with AMX"
+    precision: Literal["auto", "fp32", "tf32", "bf16"] = setting(
+        "fp32",
+        "tf32: as fp32, but GPUs may round the factors of products; bf16: autocast; auto: bf16 on processors that "
+        "are faster in it",
+    )
+    deterministic: bool = setting(
+        False, "on GPUs: the same numbers bit for bit each time, for slower kernels; processors always give the same"
     )
     compile: bool = setting(False, "torch.compile the networks; gains little on CPUs and starts slowly")
     threads: int = setting(1, "threads that prepare views; results do not depend on it", ge=1)

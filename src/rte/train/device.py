@@ -27,6 +27,10 @@ def choose_device(name: str) -> torch.device:
     if device.type != "cuda":
         return device
     local, there = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+    if device.index is not None and int(os.environ.get("LOCAL_WORLD_SIZE", "1")) > 1:
+        raise ConfigError(
+            f"train.device = '{name}' would put all processes of torchrun on one GPU; use cuda, then each has its own."
+        )
     index = local if device.index is None else device.index
     if index >= there:
         raise ConfigError(
@@ -94,6 +98,20 @@ def _measured(program: str) -> tuple[float, float]:
         return 0.0, USUAL
     numbers = [*map(float, done.stdout.split()), 1.0, USUAL]
     return (numbers[0], numbers[1]) if len(numbers) > 3 else (numbers[0], USUAL)
+
+
+def set_arithmetic(precision: str, *, deterministic: bool) -> None:
+    """What GPUs may do to be fast: shorten factors to TF32, try out kernels, add in any order. Processors do none."""
+    if not torch.cuda.is_available():
+        return
+    short = precision != "fp32"
+    torch.backends.cuda.matmul.allow_tf32 = short
+    torch.backends.cudnn.allow_tf32 = short
+    torch.backends.cudnn.benchmark = not deterministic  # which kernel wins is a matter of time
+    torch.backends.cudnn.deterministic = deterministic
+    if deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(deterministic)
 
 
 def keep_memory() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,25 @@ class Journal:
         return 0 if self._file is None else self._file.tell()
 
     def rewind(self, position: int) -> None:
-        """Cut everything after `position`: events of steps that will be done again."""
+        """Cut everything after `position`: events of steps that will be done again.
+
+        After a power cut the file may be shorter than that; then it is cut after its last whole line, and goes on.
+        """
+        if self._file is None or self.path is None:
+            return
+        if self._file.seek(0, os.SEEK_END) < position:
+            written = self.path.read_bytes().rstrip(b"\0")
+            position = written.rfind(b"\n") + 1
+        self._file.truncate(position)
+        self._file.seek(position)
+
+    def sync(self) -> None:
+        """Bring all that was written to the disk, so that a checkpoint never knows more than the journal."""
         if self._file is not None:
-            self._file.truncate(position)
-            self._file.seek(position)
+            try:
+                os.fsync(self._file.fileno())
+            except OSError as error:
+                raise self._full(error) from None
 
     def write(self, event: str, **values: Any) -> None:
         if self._file is None:
@@ -35,9 +51,10 @@ class Journal:
             self._file.write(line.encode() + b"\n")
             self._file.flush()
         except OSError as error:
-            raise UserError(
-                f"cannot write {self.path} ({error.strerror}); free space, then `rte resume` the run."
-            ) from None
+            raise self._full(error) from None
+
+    def _full(self, error: OSError) -> UserError:
+        return UserError(f"cannot write {self.path} ({error.strerror}); free space, then `rte resume` the run.")
 
     def close(self) -> None:
         if self._file is not None:

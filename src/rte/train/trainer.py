@@ -287,6 +287,7 @@ class Trainer:
         """Keep the state, unless it is no longer one to go on from."""
         if self.optimizer.broken or not all(bool(p.isfinite().all()) for p in self.method.parameters()):
             self._refuse(Progress(self.epoch, self.epoch + 1, step=self.step), {})
+        self.journal.sync()
         self.save("checkpoint", self.checkpoint())
 
     def checkpoint(self) -> dict[str, Any]:

@@ -69,6 +69,7 @@ class Batch:
 
     def to(self, device: torch.device) -> Batch:
         """The same batch on a device; no copy if it is there already."""
-        move = [part.to(device, non_blocking=True) for part in (self.views, self.y, self.i)]
+        # only page-locked memory stays as it is until the device has read it: the loader uses other memory again
+        move = [part.to(device, non_blocking=part.is_pinned()) for part in (self.views, self.y, self.i)]
         second = None if self.second is None else self.second.to(device)
         return replace(self, views=move[0], y=move[1], i=move[2], second=second)

@@ -76,7 +76,10 @@ class ViewEngine:
         images (h, w, C) of differing sizes, give random resized crops.
         """
         b, plan = len(params.flip), params.plan
-        self._check(images, b)
+        if len(images) != b:
+            raise DataError(
+                f"{len(images)} images for the parameters of {b}; give the images the views were drawn for."
+            )
         views = self._memory(plan.total * b, out)
         crops = self._crops(images, params)
         kernels.normalise(crops, self.finish, views[: plan.weak * b])
@@ -103,13 +106,14 @@ class ViewEngine:
 
     def plain(self, images: Bytes | Sequence[Bytes], out: Singles | None = None) -> Singles:
         """The views for evaluation, (B, H, W, C): the images or, at another size, the middle 7/8 of each, resized."""
-        self._check(images, len(images))
         crops: Bytes
         if self._fits(images):
             crops = np.asarray(images)
+            self._check(crops[0])
         else:
             crops = np.empty((len(images), *self.size, self.channels), np.uint8)
             for image, crop in zip(images, crops, strict=True):
+                self._check(image)
                 h, w = image.shape[:2]
                 kernels.resize(image, (0, 0, h, w), *weak.centre_crop(h, w, self.size), False, crop)
         views = self._memory(len(crops), out)
@@ -129,25 +133,22 @@ class ViewEngine:
     def _fits(self, images: Bytes | Sequence[Bytes]) -> bool:
         return isinstance(images, np.ndarray) and images.shape[1:3] == self.size
 
-    def _check(self, images: Bytes | Sequence[Bytes], b: int) -> None:
-        if len(images) != b:
+    def _check(self, image: Bytes) -> None:
+        if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != self.channels or 0 in image.shape:
             raise DataError(
-                f"{len(images)} images for the parameters of {b}; give the images the views were drawn for."
+                f"an image has dtype {image.dtype} and shape {image.shape}; "
+                f"give uint8 images of shape (height, width, {self.channels})."
             )
-        for image in images[:1] if isinstance(images, np.ndarray) else images:
-            if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != self.channels or 0 in image.shape:
-                raise DataError(
-                    f"an image has dtype {image.dtype} and shape {image.shape}; "
-                    f"give uint8 images of shape (height, width, {self.channels})."
-                )
 
     def _crops(self, images: Bytes | Sequence[Bytes], params: ViewParams) -> Bytes:
         """The weak views as bytes, (weak, B, H, W, C)."""
         if self._fits(images):
+            self._check(np.asarray(images)[0])
             shift = weak.shifts(params.place, self.cfg.pad)
             return kernels.crop_and_flip(np.asarray(images), shift, params.flip, self._rows, self._columns)
         crops = np.empty((params.plan.weak, len(images), *self.size, self.channels), np.uint8)
         for i, image in enumerate(images):
+            self._check(image)
             for v in range(params.plan.weak):
                 box = weak.resized_crop(params.box[i, v], params.place[i, v], *image.shape[:2])
                 kernels.resize(image, box, self.size, (0, 0), bool(params.flip[i, v]), crops[v, i])

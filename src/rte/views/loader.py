@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
-from typing import TypeVar
+from typing import TypeVar, overload
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rte.data.types import Images
+from rte.data.types import Images, Pixels
 from rte.errors import ConfigError
 from rte.views.batch import Batch, ViewPlan
 from rte.views.engine import ViewEngine
@@ -62,6 +62,25 @@ class Buffers:
         array = buffer[:size].reshape(shape)
         weakref.finalize(array, self._free.append, buffer).atexit = False
         return array
+
+
+class OneByOne(Sequence[Pixels]):
+    """Some of `images`, each read when it is asked for and not kept."""
+
+    def __init__(self, images: Images, index: NDArray[np.int64]) -> None:
+        self.images, self.rows = images, index
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, k: int) -> Pixels: ...
+    @overload
+    def __getitem__(self, k: slice) -> OneByOne: ...
+    def __getitem__(self, k: int | slice) -> Pixels | OneByOne:
+        if isinstance(k, slice):
+            return OneByOne(self.images, self.rows[k])
+        return self.images.fetch(self.rows[[k]])[0]  # an IndexError ends an iteration
 
 
 class Loader:
@@ -117,7 +136,7 @@ class Loader:
         index, plan = request.index, request.plan
         views = self._memory((plan.total * len(index), *self.engine.size, self.engine.channels))
         self.engine.render(
-            self.images.fetch(index),
+            self._pixels(index),
             index,
             seed=self.seed,
             epoch=request.epoch,
@@ -134,8 +153,12 @@ class Loader:
 
     def _plain(self, index: NDArray[np.int64]) -> Tensor:
         views = self._memory((len(index), *self.engine.size, self.engine.channels))
-        self.engine.plain(self.images.fetch(index), out=views.numpy())
+        self.engine.plain(self._pixels(index), out=views.numpy())
         return views.permute(0, 3, 1, 2)
+
+    def _pixels(self, index: NDArray[np.int64]) -> Pixels | Sequence[Pixels]:
+        """The images: at once where they have the views' size, else one by one, since photographs fill the memory."""
+        return self.images.fetch(index) if self.images.size == self.engine.size else OneByOne(self.images, index)
 
     def _memory(self, shape: tuple[int, ...]) -> Tensor:
         # Page-locked memory is left to torch, which knows when the GPU has read it; we would not.
