@@ -10,7 +10,7 @@ import pytest
 from rte.config import RunConfig
 from rte.errors import CheckpointError, ConfigError
 from rte.files import write_json
-from rte.reproduce.define import find
+from rte.reproduce.define import Size, find
 from rte.reproduce.plan import Options, anchored, check_same, configure, job_of, jobs, key, shard
 
 LAPTOP = Options()
@@ -105,3 +105,32 @@ def test_a_folder_with_other_settings_is_not_taken(tmp_path: Path) -> None:
     check_same(tmp_path, config)
     with pytest.raises(CheckpointError, match="holds other settings than this run"):
         check_same(tmp_path, config.with_train(epochs=9))
+
+
+@pytest.mark.parametrize("size", ["laptop", "paper"])
+def test_anchoring_with_a_teacher_at_one_half_has_the_objective_of_rte_with_sharpening(size: Size) -> None:
+    table, options = find("ablations"), replace(LAPTOP, size=size)
+    rows = {cell.row: configure(table, cell, options, 0) for cell in table.cells}
+    ours, theirs = rows["ECR with label sharpening"].method, rows["Aug. anchoring, K = 2, EMA"].method
+    for name in ("q", "jsd_weight", "ecr_weight", "temperature", "ema", "decay", "warmup"):
+        assert getattr(ours, name) == getattr(theirs, name), name
+    for row in ("Label guessing, K = 2", "Aug. anchoring, K = 2"):
+        for name in ("q", "jsd_weight", "ecr_weight"):
+            assert getattr(rows[row].method, name) == getattr(ours, name), (row, name)
+
+
+def test_a_key_that_a_method_does_not_have_is_not_dropped_in_silence() -> None:
+    table = find("ablations")
+    cell = next(cell for cell in table.cells if cell.row == "Label guessing, K = 2")
+    with pytest.raises(ConfigError, match="takes over 'decay', which the method label_guessing does not have"):
+        configure(table, replace(cell, inherit=("decay",)), LAPTOP, 0)
+
+
+@pytest.mark.parametrize(("size", "batch"), [("laptop", None), ("paper", 128)])
+def test_without_batch_sync_ecr_draws_as_many_as_the_task_loss(size: Size, batch: int | None) -> None:
+    table, options = find("ablations"), replace(LAPTOP, size=size)
+    cell = next(cell for cell in table.cells if cell.row == "N* = 2, no batch-sync")
+    config = configure(table, cell, options, 0)
+    assert config.method.ecr_batch == config.train.batch == (batch or config.train.batch)
+    other = configure(table, cell, replace(options, overrides=("train.batch=48",)), 0)
+    assert other.method.ecr_batch == 48

@@ -6,7 +6,7 @@ import pytest
 
 from rte.errors import ConfigError
 from rte.methods.base import Progress
-from rte.reproduce.define import MEASURES, SHARED, Cell, Size, Table, chosen, find
+from rte.reproduce.define import MEASURES, OBJECTIVE, Cell, Size, Table, chosen, find
 from rte.reproduce.plan import Options, configure
 from rte.reproduce.tables import SAMPLED, TABLES
 
@@ -72,7 +72,7 @@ def test_methods_that_are_compared_take_over_what_rte_has() -> None:
     cell = next(cell for cell in table.cells if cell.row == "GCE" and cell.column == "CIFAR-10 40 %")
     config = configure(table, cell, Options(size="paper"), 0)
     assert config.method.q.at(Progress(8, 13)) == pytest.approx(0.6)  # type: ignore[attr-defined]
-    assert "q" in SHARED
+    assert "q" in OBJECTIVE
 
 
 def test_the_laptop_size_leaves_out_and_only_brings_back() -> None:

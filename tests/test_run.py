@@ -179,3 +179,14 @@ def test_a_run_killed_before_its_first_checkpoint_starts_over(tmp_path: Path) ->
     start(config, tmp_path / "early")
     os.unlink(tmp_path / "early" / "checkpoint.pt")
     assert resume(tmp_path / "early")["test"] == straight["test"]
+
+
+@pytest.mark.parametrize("ratio", [0.4, 0.6])
+def test_the_noise_of_a_part_of_the_examples_is_exact_and_recorded(ratio: float, tmp_path: Path) -> None:
+    noise = {"name": "symmetric", "ratio": ratio}
+    result = start(quick("ce", noise=noise, train={"examples": 505, "batch": 64, "epochs": 1}), tmp_path / "run")
+    assert result["noise"]["measured"] == result["noise"]["trained"] == round(ratio * 505) / 505
+    held = quick("ce", noise=noise, train={"examples": 505, "batch": 64, "epochs": 1, "holdout": 0.3})
+    prepared = prepare(held, load_dataset(held, None))
+    trained = prepared.dataset.train.y[prepared.train_rows] != prepared.dataset.y_true[prepared.train_rows]  # type: ignore[index]
+    assert start(held, tmp_path / "held")["noise"]["trained"] == trained.mean()

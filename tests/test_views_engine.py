@@ -15,6 +15,7 @@ from rte.views.batch import ViewPlan
 from rte.views.config import ViewConfig
 from rte.views.engine import ViewEngine
 from rte.views.operations import Kind
+from rte.views.randaugment import VARIANTS
 from rte.views.sampling import ViewParams
 from tests.oracles import padded_crop
 from tests.test_views_kernels_resize import pillow_resize
@@ -23,7 +24,7 @@ MEAN, STD = (0.49, 0.48, 0.45), (0.25, 0.24, 0.26)
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (7, 16, 12, 3), dtype=np.uint8)
 INDEX = np.array([3, 1, 4, 15, 9, 2, 6])
-STRONG = ["augmix", "randaugment-tpu", "randaugment-ildoonet", "randaugment-fixmatch", "randaugment-torchvision"]
+STRONG = ["augmix", *VARIANTS]
 
 
 def engine(shape: tuple[int, int] = (16, 12), channels: int = 3, **settings: Any) -> ViewEngine:

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from rte.views import randaugment
+from rte.views.batch import ViewPlan
+from rte.views.config import ViewConfig
+from rte.views.engine import ViewEngine
 from rte.views.operations import Kind, outside
 from rte.views.randaugment import VARIANTS
 from rte.views.sampling import states
@@ -119,3 +122,28 @@ def test_what_comes_from_outside_has_the_variants_colour() -> None:
         assert (fill[Kind.ROTATE : Kind.CUTOUT] == expected).all()
         assert nearest[Kind.ROTATE : Kind.CUTOUT].all()
     assert outside(VARIANTS["randaugment-ildoonet"].rows, 3)[0][Kind.CUTOUT].tolist() == [125, 123, 114]
+
+
+@pytest.mark.parametrize("side", [8, 32, 224])
+def test_lengths_scaled_to_the_image_are_the_same_share_of_it(side: int) -> None:
+    def lengths(name: str, at: int) -> dict[Kind, float]:
+        op, arg, _ = randaugment.draw(STATES, 1, VARIANTS[name], 2, 10.0, (at, at))
+        return {kind: float(np.abs(arg[op == kind, 0]).max()) for kind in (Kind.TRANSLATE_X, Kind.CUTOUT, Kind.ROTATE)}
+
+    scaled, original = lengths("randaugment", side), lengths("randaugment-tpu", 224)
+    assert scaled[Kind.TRANSLATE_X] == pytest.approx(original[Kind.TRANSLATE_X] * side / 224)
+    assert scaled[Kind.CUTOUT] == 2 * np.trunc(40 * side / 224)
+    assert scaled[Kind.ROTATE] == original[Kind.ROTATE] == 30
+
+
+def test_scaled_views_of_small_images_still_show_the_image() -> None:
+    images = np.random.default_rng(0).integers(0, 256, (400, 32, 32, 3), dtype=np.uint8)
+
+    def flat(name: str) -> float:
+        cfg = ViewConfig(strong=name)
+        engine = ViewEngine(cfg, mean=(0.5,) * 3, std=(0.2,) * 3, size=(32, 32), channels=3)
+        views = engine.render(images, np.arange(400), seed=0, epoch=0, plan=ViewPlan(1, 1))[400:]
+        return float((views.reshape(400, -1).std(1) < 0.05).mean())
+
+    assert flat("randaugment-tpu") > 0.2, "a third of the views is one colour"
+    assert flat("randaugment") < 0.05

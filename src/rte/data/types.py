@@ -142,6 +142,10 @@ class Dataset:
         if self.y_true is not None and len(self.y_true) != len(self.train):
             raise DataError(f"{self.name}: {len(self.y_true)} true labels for {len(self.train)} training images.")
 
+    def only(self, rows: NDArray[np.int64]) -> Dataset:
+        """The same dataset with these training examples alone."""
+        return replace(self, train=self.train.take(rows), y_true=None if self.y_true is None else self.y_true[rows])
+
     def relabelled(self, y: Labels) -> Dataset:
         """The same images and truth with other given labels."""
         return replace(self, train=Split(self.train.images, y))

@@ -83,6 +83,13 @@ class Examiner:
         predicted = self._logits(method, method.predict, train.images, train.y).argmax(1)
         return memorisation(predicted, train.y, self.dataset.y_true[rows])
 
+    def wrong(self) -> float | None:
+        """The share of wrong labels among those trained on; None where the truth is unknown."""
+        if self.dataset.y_true is None:
+            return None
+        rows = self.train_rows
+        return float((self.dataset.train.y[rows] != self.dataset.y_true[rows]).mean())
+
     @property
     def _every(self) -> int:
         """Of how many training examples one is looked at."""

@@ -33,7 +33,8 @@ def heading(result: Result) -> str:
     noise = result["noise"]
     if noise["name"] == "none":
         return f"{result['data']}, labels as given"
-    measured = "" if noise["measured"] is None else f", {percent(noise['measured'])} % of the labels are wrong"
+    wrong = noise.get("trained", noise["measured"])  # of the labels trained on; older results have that of all only
+    measured = "" if wrong is None else f", {percent(wrong)} % of the labels are wrong"
     return f"{result['data']}, {noise['name']} noise {percent(noise['asked'])} %{measured}"
 
 

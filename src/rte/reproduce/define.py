@@ -17,8 +17,10 @@ Value = float | str | None
 MEASURES = {"accuracy": "accuracy %", "top5": "top-5 accuracy %", "mce": "mCE %"}
 """What a cell of a table may show; of mCE less is better."""
 
-SHARED = ("q", "jsd_weight", "ecr_weight", "decay", "warmup")
-"""What a method that is compared with RTE takes over from the preset's settings for RTE, as far as it has it."""
+OBJECTIVE, TEACHER = ("q", "jsd_weight", "ecr_weight"), ("decay", "warmup")
+"""What a method that is compared with RTE takes over from the preset's settings for RTE."""
+AS_BATCH = "train.batch"
+"""Stands for the run's batch size in the settings of a cell."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Cell:
     paper: dict[str, Value] = field(default_factory=dict)
     data: str = "cifar10"
     inherit: tuple[str, ...] = ()
-    """Keys of the preset's method table that count here too, though the method is another."""
+    """Keys of the preset's method table that count here too, though the method is another, which must have them."""
     laptop: bool = True
     """Whether the laptop size has it; `--only` gives it anyway."""
     search: bool = False

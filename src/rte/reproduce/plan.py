@@ -18,7 +18,7 @@ from rte import registry
 from rte.config import RunConfig, merge, parse_override, read_preset, resolve
 from rte.errors import CheckpointError, ConfigError
 from rte.files import read_json
-from rte.reproduce.define import Cell, Size, Table
+from rte.reproduce.define import AS_BATCH, Cell, Size, Table
 
 T = TypeVar("T")
 POPULATION, INTERVAL = 35, 2
@@ -84,18 +84,32 @@ def configure(table: Table, cell: Cell, options: Options, seed: int) -> RunConfi
         if ratio is not None and settings.get("noise", {}).get("name") in ("none", "labels"):
             raise ConfigError(f"--set {text}: '{cell.title}' of {table.name} takes no ratio; choose cells with --only.")
         settings = merge(settings, change)
-    return resolve(preset, {**settings, "seed": seed})
+    return resolve(preset, {**_batch_filled_in(preset, settings), "seed": seed})
+
+
+def _batch_filled_in(preset: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings with the run's batch size in the place of `AS_BATCH`."""
+    method = settings.get("method", {})
+    waiting = [name for name, value in method.items() if value == AS_BATCH]
+    if not waiting:
+        return settings
+    rest = {name: value for name, value in method.items() if name not in waiting}
+    batch = resolve(preset, {**settings, "method": rest}).train.batch
+    return {**settings, "method": {**rest, **dict.fromkeys(waiting, batch)}}
 
 
 def _inherited(preset: str, cell: Cell) -> dict[str, Any]:
-    """What the preset says about RTE and the cell's own method has too."""
+    """What the preset says about RTE and counts for the cell's own method too."""
     if not cell.inherit:
         return {}
     tree, name = read_preset(preset), str(cell.settings["method"]["name"])
     known = registry.method(name).Config.model_fields
+    strange = [k for k in cell.inherit if k not in known]
+    if strange:
+        raise ConfigError(f"'{cell.title}' takes over '{strange[0]}', which the method {name} does not have.")
     own = {**tree.get("for", {}).get(name, {}).get("method", {}), **cell.settings["method"]}
     given = tree.get("method", {})
-    return {"method": {k: given[k] for k in cell.inherit if k in given and k in known and k not in own}}
+    return {"method": {k: given[k] for k in cell.inherit if k in given and k not in own}}
 
 
 def jobs(tables: Sequence[Table], options: Options) -> list[Job]:

@@ -88,7 +88,9 @@ def _run(job: Job, table: Table, out: Path) -> Tree:
     tree |= {"status": "done", "digest": result["digest"], "seconds": result["train_seconds"]}
     tree |= {"accuracy": _percent(test.get("last")), "last5": _percent(test.get("last5"))}
     tree |= {"top5": _percent(test.get("top5")), "ece": test.get("ece"), "memorised": _percent(memory.get("memorised"))}
-    tree |= {"epochs": result["epochs"], "net": result["net"], "wrong_labels": _percent(result["noise"]["measured"])}
+    noise = result["noise"]
+    wrong = noise.get("trained", noise["measured"])
+    tree |= {"epochs": result["epochs"], "net": result["net"], "wrong_labels": _percent(wrong)}
     if "mce" in measured:
         tree["mce"] = _percent(measured["mce"]["mce"])
     tree |= {name: measured[name] for name in table.figures if name in measured}

@@ -83,7 +83,11 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     injected = config.noise.name not in ("none", "labels")
     trusted = trusted_rows(dataset, config.train.trusted, injected=injected, seed=config.seed)
     _check_trusted(config, trusted)
+    if injected:  # drawn first, so that the share of wrong labels among them is the one asked for
+        dataset, trusted = _drawn(dataset, config, trusted)
     dataset, manifest = corrupt(dataset, config.noise, config.seed, spared=trusted)
+    if not injected:
+        dataset, trusted = _drawn(dataset, config, trusted)
     train_rows, val_rows = _rows(dataset.train.y, config, trusted)
     if config.train.batch > len(train_rows):
         raise ConfigError(
@@ -103,13 +107,22 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     )
 
 
+def _drawn(dataset: Dataset, config: RunConfig, trusted: NDArray[np.int64]) -> tuple[Dataset, NDArray[np.int64]]:
+    """The dataset with `train.examples` examples alone, trusted ones among them, and the new rows of those."""
+    most, y = config.train.examples, dataset.train.y
+    if most is None or most >= len(y):
+        return dataset, trusted
+    others = np.setdiff1d(np.arange(len(y), dtype=np.int64), trusted)
+    share = max(0, most - len(trusted)) / len(others)
+    rows = np.union1d(trusted, others[holdout(y[others], share, fold(config.seed, "examples"))[1]])
+    return dataset.only(rows), np.searchsorted(rows, trusted).astype(np.int64)
+
+
 def _rows(
     y: NDArray[np.int64], config: RunConfig, trusted: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows to train on and rows held out, of all or of `train.examples` rows; trusted ones are always trained on."""
+    """Rows to train on and rows held out; trusted ones are always trained on."""
     rows = np.setdiff1d(np.arange(len(y), dtype=np.int64), trusted)
-    if (most := config.train.examples) is not None and most < len(y):
-        rows = rows[holdout(y[rows], max(0, most - len(trusted)) / len(rows), fold(config.seed, "examples"))[1]]
     held = rows[:0]
     if config.train.holdout:
         train, out = holdout(y[rows], config.train.holdout, config.seed)

@@ -25,6 +25,7 @@ def summary(prepared: Prepared, trainer: Trainer, examiner: Examiner) -> dict[st
             "name": prepared.manifest.name,
             "asked": prepared.manifest.ratio_asked,
             "measured": prepared.manifest.ratio_measured,
+            "trained": examiner.wrong(),
             "warning": prepared.manifest.warning,
         },
         "epochs": trainer.epoch,

@@ -1,8 +1,8 @@
 """The decisions of population based training, as in the paper's appendix. Everything is a function of its arguments.
 
 exploit   a member in the worst quarter by score goes on from the checkpoint of one in the best quarter
-explore   then each inherited value is drawn anew from its range with probability 1/4, else multiplied by
-          w ~ U(0.8, 1.2) and kept within the range; a value of an ordered list moves to the one before or after
+explore   then each inherited value is drawn anew from its range or list with probability 1/4; else it is multiplied by
+          w ~ U(0.8, 1.2) and kept within the range, or moves to the one before or after it in the list
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ def _draw(dimension: Dimension, rng: np.random.Generator) -> Number:
 
 
 def _perturb(dimension: Dimension, value: Number, rng: np.random.Generator) -> Number:
+    if rng.random() < RESAMPLE:
+        return _draw(dimension, rng)
     if isinstance(dimension, Choice):
         place = dimension.values.index(value)
         near = [i for i in (place - 1, place + 1) if 0 <= i < len(dimension.values)] or [place]
         return dimension.values[near[int(rng.integers(len(near)))]]
-    if rng.random() < RESAMPLE:
-        return _draw(dimension, rng)
     return min(max(value * float(rng.uniform(*FACTOR)), dimension.low), dimension.high)

@@ -8,7 +8,14 @@ from pydantic import Field, model_validator
 
 from rte.settings import Settings, setting
 
-Strong = Literal["augmix", "randaugment-tpu", "randaugment-ildoonet", "randaugment-fixmatch", "randaugment-torchvision"]
+Strong = Literal[
+    "augmix",
+    "randaugment",
+    "randaugment-tpu",
+    "randaugment-ildoonet",
+    "randaugment-fixmatch",
+    "randaugment-torchvision",
+]
 
 
 class ViewConfig(Settings):

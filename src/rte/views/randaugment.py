@@ -1,4 +1,4 @@
-"""RandAugment in the four forms that papers report: same name, other ranges, so their results are not comparable.
+"""RandAugment in the forms that papers report: same name, other ranges, so their results are not comparable.
 
 One chain of operations, drawn with replacement, all at one strength; the result is not mixed with the weak view.
 """
@@ -61,20 +61,33 @@ def _translate(rule: Callable[[Floats, int], Floats], fill: Colour, *, integer: 
 ENHANCE = (Kind.COLOR, Kind.CONTRAST, Kind.BRIGHTNESS, Kind.SHARPNESS)
 PLAIN = (Operation(Kind.AUTOCONTRAST), Operation(Kind.EQUALIZE))
 
-TPU = Variant(
-    table=(
-        *PLAIN,
-        Operation(Kind.INVERT),
-        Operation(Kind.POSTERIZE, lambda m, side: m / 10 * 4, integer=True),
-        Operation(Kind.SOLARIZE, lambda m, side: m / 10 * 256, integer=True),
-        Operation(Kind.SOLARIZE_ADD, lambda m, side: m / 10 * 110, integer=True),
-        *_enhance(10),
-        *_geometry(GREY, 10),
-        *_translate(lambda m, side: m / 10 * 100, GREY),
-        Operation(Kind.CUTOUT, lambda m, side: 2 * np.trunc(m / 10 * 40), integer=True, fill=GREY),
-    ),
-    num_ops=2,
-    magnitude=10.0,
+IMAGENET = 224
+"""The side of the images that the lengths of the TPU code, in pixels, were made for."""
+
+
+def _tpu(translate: Callable[[Floats, int], Floats], cut: Callable[[Floats, int], Floats]) -> Variant:
+    """The TPU code's table, with lengths in pixels by these rules of strength and side."""
+    return Variant(
+        table=(
+            *PLAIN,
+            Operation(Kind.INVERT),
+            Operation(Kind.POSTERIZE, lambda m, side: m / 10 * 4, integer=True),
+            Operation(Kind.SOLARIZE, lambda m, side: m / 10 * 256, integer=True),
+            Operation(Kind.SOLARIZE_ADD, lambda m, side: m / 10 * 110, integer=True),
+            *_enhance(10),
+            *_geometry(GREY, 10),
+            *_translate(translate, GREY),
+            Operation(Kind.CUTOUT, cut, integer=True, fill=GREY),
+        ),
+        num_ops=2,
+        magnitude=10.0,
+    )
+
+
+TPU = _tpu(lambda m, side: m / 10 * 100, lambda m, side: 2 * np.trunc(m / 10 * 40))
+# The same shares of the image: at 32 pixels the lengths above push it out of sight, or cover it, in a third of views.
+SCALED = _tpu(
+    lambda m, side: m / 10 * 100 * side / IMAGENET, lambda m, side: 2 * np.trunc(m / 10 * 40 * side / IMAGENET)
 )
 
 ILDOONET = Variant(
@@ -125,6 +138,7 @@ TORCHVISION = Variant(
 )
 
 VARIANTS = {
+    "randaugment": SCALED,
     "randaugment-tpu": TPU,
     "randaugment-ildoonet": ILDOONET,
     "randaugment-fixmatch": FIXMATCH,
