@@ -114,7 +114,7 @@ def test_merge_replaces_a_schedule_whose_kind_is_said_anew() -> None:
     by_fractions = {"kind": "steps", "values": [0.0, 2.0], "fractions": [0.0, 0.5]}
     assert merge({"w": by_epochs}, {"w": by_fractions}) == {"w": by_fractions}
     assert merge({"w": {"values": [1.0]}}, {"w": {"kind": "steps"}}) == {"w": {"values": [1.0], "kind": "steps"}}
-    over = {"method": {"jsd_weight": by_fractions}}
+    over = {"method": {"name": "rte", "jsd_weight": by_fractions}}
     method = resolve("laptop", {"data": {"name": "cifar10"}, **over}).method
     assert method.model_dump()["jsd_weight"]["fractions"] == (0.0, 0.5)
 

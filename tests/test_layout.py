@@ -11,7 +11,7 @@ import rte
 
 HOME = Path(rte.__file__).parent
 ORDER = (
-    ("errors", "rng", "settings", "files", "jit"),
+    ("errors", "rng", "settings", "files", "jit", "presets"),
     ("data",),
     ("noise",),
     ("parts",),

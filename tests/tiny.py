@@ -65,7 +65,7 @@ def normed() -> nn.Module:
 def task(build: Callable[[], nn.Module] | Sequence[nn.Module] = linear, y: Tensor = Y) -> Task:
     """A task whose networks are built, or are those of a list in turn."""
     made = build if callable(build) else iter(build).__next__
-    return Task(y, K, made)
+    return Task(y, K, lambda k=0: made())
 
 
 def images(i: Sequence[int], view: int = 0) -> Tensor:
