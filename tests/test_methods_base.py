@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import inspect
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tiny
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from rte import registry
 from rte.errors import ConfigError
@@ -109,6 +111,58 @@ def test_half_precision_gives_finite_gradients(name: str) -> None:
     with torch.autocast("cpu", torch.bfloat16):
         method.step(whole_batch(method, t), t, tiny.sgd(method))
     assert all(p.isfinite().all() for p in method.parameters())
+
+
+class Single(nn.Module):
+    """A network that stays in single precision, so that whatever half precision changes is the method's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = tiny.normed()
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.autocast("cpu", enabled=False):
+            logits: Tensor = self.net(x)
+        return logits
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_what_a_method_makes_of_logits_is_in_single_precision(name: str) -> None:
+    found = {}
+    for half in (False, True):
+        torch.manual_seed(0)
+        cls, t = registry.method(name), tiny.at(12, 20)
+        method = cls(cls.Config(), tiny.task(Single))
+        for p in method.parameters():
+            p.data.mul_(3)  # sure of some images, where half precision has few values
+        method.epoch_start(t, tiny.sweep(method))
+        torch.manual_seed(1)
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            terms = method.step(whole_batch(method, t), t, lambda loss: None)
+        found[half] = {key: tiny.number(value) for key, value in terms.items()}
+    assert found[True] == pytest.approx(found[False], rel=1e-5, abs=1e-7)
+
+
+class NoDoubles(TorchDispatchMode):
+    """Refuses float64, as Apple's GPUs do."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        assert not (isinstance(out, Tensor) and out.dtype == torch.float64 and out.ndim), func
+        return out
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_nothing_that_goes_to_a_device_is_in_double_precision(name: str) -> None:
+    method, t = make(name), tiny.at(12, 20)
+    moved: list[torch.dtype] = []
+    method._apply(lambda x: moved.append(x.dtype) or x)  # type: ignore[func-returns-value]
+    assert torch.float64 not in moved
+    method.epoch_start(t, tiny.sweep(method))
+    batch, update = whole_batch(method, t), tiny.sgd(method)
+    with NoDoubles():
+        method.step(batch, t, update)
+        method.after_step(t)
 
 
 @pytest.mark.parametrize("name", METHODS)

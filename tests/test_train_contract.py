@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from rte import registry
 from rte.config import RunConfig
+from rte.errors import TrainingError
 from rte.methods.base import Clock, Group, Method, Pass, Progress, Task, Terms
 from rte.methods.ce import CrossEntropy
 from rte.parts.losses import cross_entropy
@@ -282,13 +283,25 @@ def test_a_gradient_that_is_not_finite_is_not_saved(monkeypatch: pytest.MonkeyPa
 
     saved: dict[str, Any] = {}
     made = run_with(Cliff, quick("ce", train={"checkpoint_minutes": 1e-9}), monkeypatch, saved=saved)
-    from rte.errors import TrainingError
-
     with pytest.raises(TrainingError, match="not finite"):
         made.fit()
     state = saved["checkpoint"]["method"]
     assert saved["checkpoint"]["step"] <= 2
     assert state
+
+
+def test_weights_that_are_no_numbers_are_neither_evaluated_nor_selected(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Poisoned(Plain):
+        def after_step(self, t: Progress) -> None:
+            if t.j == t.J - 1:  # the last step of an epoch, after which nothing looks at a loss
+                next(self.net.parameters()).data[0] = float("nan")
+
+    saved: dict[str, Any] = {}
+    made = run_with(Poisoned, quick("ce", train={"holdout": 0.1}), monkeypatch, saved=saved)
+    with pytest.raises(TrainingError, match="not finite"):
+        made.fit()
+    assert not saved
+    assert not made.history
 
 
 def test_a_stop_is_heard_within_a_step(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,9 +46,9 @@ class ImportanceSampling(nn.Module):
         """Before an epoch: draw by torch's generator who is seen in each pass, if `wanted` and not too early."""
         self.drawn.zero_()
         if wanted and self.share < 1 and fraction >= BEGIN:
-            probabilities = chances(self.gradient, self.share)
+            probabilities = chances(self.gradient.cpu(), self.share)  # not every device has float64
             for row in self.drawn:
-                row[systematic(probabilities)] = True
+                row[systematic(probabilities).to(row.device)] = True
 
     def passes(self) -> list[Tensor | None]:
         """For each pass of the epoch who is seen; None is everybody."""

@@ -8,7 +8,7 @@ from such predictions what images have in common.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -101,6 +101,11 @@ class Stages(nn.Module):
     def teach(self, predicted: Tensor, y: Tensor) -> None:
         """Keep what a network predicts (N, K) as the next one's targets, evened to the frequencies of labels y (N,)."""
         self.targets = evened(predicted, torch.bincount(y, minlength=predicted.shape[1])).to(self.targets.device)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Stages:
+        """To a device go the targets alone: the plan is read in every step, and not every device has its float64."""
+        self.targets = fn(self.targets)
+        return self
 
     def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
         found = state.get(prefix + "targets")

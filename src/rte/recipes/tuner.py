@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -62,6 +64,12 @@ class Tuner(nn.Module):
         stages = self._choose(self.noise.rate, t.epochs, per_epoch).stages
         self.stages.plan(stages)
         return {"noise": self.noise.rate, "epochs": t.epochs, "stages": len(stages)}
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Tuner:
+        """What was settled stays on the processor: not every device has float64."""
+        for part in self.children():
+            part._apply(fn)  # type: ignore[no-untyped-call]
+        return self
 
     def _choose(self, noise: float | None, epochs: int, per_epoch: float = 1.0) -> Choice:
         return choose(

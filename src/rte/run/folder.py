@@ -86,8 +86,9 @@ def reopen(folder: Path, *, data_dir: Path | None = None, which: str | None = No
     prepared = prepare(config, load_dataset(config, data_folder(folder, data_dir)))
     given = torch.from_numpy(prepared.dataset.train.y[prepared.train_rows])
     method, _, spec = load_method(folder, device, which, y=given, trusted=torch.from_numpy(prepared.trusted))
-    engine = spec.engine(config)
-    return method, Examiner(prepared.dataset, prepared.train_rows, prepared.val_rows, engine, device)
+    engine, rows = spec.engine(config), (prepared.train_rows, prepared.val_rows)
+    batch, threads = config.train.evaluate_batch, config.train.threads
+    return method, Examiner(prepared.dataset, *rows, engine, device, batch=batch, threads=threads)
 
 
 def data_folder(folder: Path, given: Path | None) -> Path | None:

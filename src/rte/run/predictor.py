@@ -48,7 +48,8 @@ class Predictor:
                 f"the images have {images.channels} channels, the model was trained on {self.spec.channels}; "
                 "convert them first."
             )
-        loader = Loader(images, np.zeros(len(images), np.int64), self.spec.engine(self.config), seed=0)
+        y, engine, threads = np.zeros(len(images), np.int64), self.spec.engine(self.config), self.config.train.threads
+        loader = Loader(images, y, engine, seed=0, threads=threads)
         batch, mirror = self.config.train.evaluate_batch, self.config.views.mirror
         logits = outputs(self.method, self.method.predict, loader, batch=batch, device=self.device, mirror=mirror)
         probs: NDArray[np.float64] = logits.double().softmax(1).numpy()

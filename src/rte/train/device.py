@@ -81,11 +81,17 @@ def convolution_speed(precision: str) -> float:
 
 
 def check_precision(device: torch.device, precision: str) -> None:
-    """Refuse bf16 on a processor that would kill the run: some virtual machines offer AMX, then call it illegal."""
+    """Refuse bf16 where it is emulated, and on a processor that would kill the run: some virtual machines offer AMX,
+    then call it illegal."""
     if precision == "bf16" and device.type == "cpu" and _measured(HALF)[0] == 0.0:
         raise ConfigError(
             "train.precision = bf16 ends in an illegal instruction on this processor; use fp32, or start with "
             "ONEDNN_MAX_CPU_ISA=AVX512_CORE_FP16 in the environment."
+        )
+    if precision == "bf16" and device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
+        raise ConfigError(
+            f"train.precision = bf16 is only emulated on {torch.cuda.get_device_name(device)}, which is slower than "
+            "single precision; use tf32 or fp32."
         )
 
 

@@ -13,6 +13,9 @@ from rte.train.config import TrainConfig
 from rte.train.distributed import World
 from rte.train.muon import Muon
 
+ALL = 1 - 1e-4
+"""The mean of ones over the processes, as far as it is rounded."""
+
 
 class Optimizer:
     """Moves the parameters of a method; what it must remember is in `state_dict`."""
@@ -22,6 +25,7 @@ class Optimizer:
         self.groups = [group for group in method.groups() if len(group.parameters)]
         self.torch = self._build()
         self.owners = [self._owner(group["params"][0]) for group in self.torch.param_groups]
+        self.fine = torch.ones(1)  # where the losses of this step's pieces are finite
         self.bad: Tensor | None = None  # whether a loss or gradient was not finite since it was last asked
         self.lr = 0.0
 
@@ -66,23 +70,25 @@ class Optimizer:
         with torch.autocast(loss.device.type, enabled=False):
             if first:
                 self.torch.zero_grad(set_to_none=True)
+                self.fine = torch.ones(1, device=loss.device)
+            self.fine *= loss.detach().isfinite()
             (loss * scale if scale != 1 else loss).backward()  # type: ignore[no-untyped-call]
             if last:
-                self._step(loss)
+                self._step()
         if last and torch.is_autocast_enabled(loss.device.type):
             torch.clear_autocast_cache()  # of weights as they were before the step
 
-    def _step(self, loss: Tensor) -> None:
+    def _step(self) -> None:
         parameters = [p for p in self.method.parameters() if p.grad is not None]
-        self.world.average(p.grad for p in parameters if p.grad is not None)
-        bad = ~loss.detach().isfinite()
-        if self.world.size > 1:  # another process's loss shows in the mean of the gradients, which all have alike
-            bad = ~torch.nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None]).isfinite()
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        self.world.average([*gradients, self.fine])  # so that all processes know of a bad loss in one
+        norm = torch.nn.utils.get_total_norm(gradients)
+        bad = ~norm.isfinite() | (self.fine < ALL)
         self.bad = bad if self.bad is None else self.bad | bad
-        if loss.device.type == "cpu" and bool(self.bad):
+        if norm.device.type == "cpu" and bool(self.bad):
             return  # elsewhere nobody waits for the answer: nothing is saved before `broken` was asked
         if self.cfg.clip is not None:
-            torch.nn.utils.clip_grad_norm_(parameters, self.cfg.clip)
+            torch.nn.utils.clip_grads_with_norm_(parameters, self.cfg.clip, norm)
         self.torch.step()
 
     @property

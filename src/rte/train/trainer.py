@@ -178,7 +178,7 @@ class Trainer:
                 value = float(value) if self.device.type == "cpu" or not isinstance(value, Tensor) else value.float()
                 total[name] = total.get(name, 0.0) + value / len(pieces)
         if self._looks_up and self.optimizer.broken:
-            self._refuse(t, {name: float(value) for name, value in total.items()})
+            self._refuse(t, total)
         for table in self.method.tables:
             for piece in pieces:
                 self.world.gather_rows(attrgetter(table)(self.method), torch.from_numpy(piece.index).to(self.device))
@@ -230,6 +230,7 @@ class Trainer:
             self.journal.write(name, epoch=t.epoch, step=self.step, **_floats(report))
 
     def _close_epoch(self) -> None:
+        self._check_weights()
         self._flush_log()
         last = self.epoch
         self.epoch, self.done, self.opened = self.epoch + 1, 0, False
@@ -256,10 +257,13 @@ class Trainer:
 
     # ---- records
 
-    def _refuse(self, t: Progress, values: dict[str, float]) -> None:
-        names = [name for name in values if name != "loss"] + ["loss"]
-        bad = next((name for name in names if not abs(values.get(name, 0.0)) < float("inf")), None)
-        what = "a gradient is not finite" if bad is None else f"the term '{bad}' is {values[bad]}"
+    def _refuse(self, t: Progress, terms: dict[str, Any]) -> None:
+        """End the run in all processes, with the same sentence, whichever of them has the bad numbers."""
+        names = sorted(terms, key=lambda name: name == "loss")
+        bad = [(name, kind) for name in names for kind in ("nan", "inf")]
+        found = self.world.any([f"{abs(float(terms[name]))}" == kind for name, kind in bad])
+        first = next((each for each, is_so in zip(bad, found, strict=True) if is_so), None)
+        what = "a gradient is not finite" if first is None else f"the term '{first[0]}' is {first[1]}"
         raise TrainingError(
             f"step {t.step} of epoch {t.epoch}: {what}; lower train.lr or set train.clip=1, then start again "
             "(the checkpoint before this step is intact)."
@@ -283,10 +287,15 @@ class Trainer:
             self.journal.write("step", epoch=self.epoch, step=self.step, seconds=self.seconds, **means)
         self.sums, self.count = {}, 0
 
+    def _check_weights(self) -> None:
+        """Refuse to go on from, to evaluate or to save weights that are no numbers."""
+        broken = self.optimizer.broken or not all(bool(p.isfinite().all()) for p in self.method.parameters())
+        if self.world.any([broken])[0]:
+            self._refuse(Progress(self.epoch, self.epoch + 1, step=self.step), {})
+
     def _save(self) -> None:
         """Keep the state, unless it is no longer one to go on from."""
-        if self.optimizer.broken or not all(bool(p.isfinite().all()) for p in self.method.parameters()):
-            self._refuse(Progress(self.epoch, self.epoch + 1, step=self.step), {})
+        self._check_weights()
         self.journal.sync()
         self.save("checkpoint", self.checkpoint())
 
