@@ -91,7 +91,7 @@ def test_each_network_gets_the_examples_the_other_believes() -> None:
 
 def test_the_steps_of_a_pass_train_the_network_of_its_number() -> None:
     slots = epoch_slots(divided().passes(LATER), n=tiny.N, batch=3, seed=0, epoch=14)
-    assert [slot.part for slot in slots] == [0, 0, 1, 1]
+    assert [slot.pass_number for slot in slots] == [0, 0, 1, 1]
     for slot, believed in zip(slots, [range(5, 12)] * 2 + [range(7)] * 2, strict=True):
         assert set(slot.index) <= set(believed)
         assert slot.second is not None
@@ -146,7 +146,8 @@ def test_equal_losses_make_every_label_believed() -> None:
     slots = epoch_slots(method.passes(LATER), n=tiny.N, batch=4, seed=0, epoch=14)
     assert all(slot.second is None for slot in slots)
     before = tiny.copy_state(method)
-    terms = method.step(two_streams([0, 1, 2, 3], [], make=tiny.numbers), tiny.at(14, 40, part=1), tiny.sgd(method))
+    t = tiny.at(14, 40, pass_number=1)
+    terms = method.step(two_streams([0, 1, 2, 3], [], make=tiny.numbers), t, tiny.sgd(method))
     assert np.isfinite(tiny.number(terms["loss"]))
     assert "unlabelled" not in terms
     assert tiny.changed(method, before) == {"nets.1.rows"}
@@ -176,13 +177,13 @@ def test_a_split_with_one_unlabelled_example_trains() -> None:
 # learn
 
 
-@pytest.mark.parametrize("part", [0, 1])
+@pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize("alpha", [0.0, 4.0])
 @pytest.mark.parametrize("u", [[10, 4, 0], []])
-def test_loss_is_the_formula(part: int, alpha: float, u: list[int]) -> None:
+def test_loss_is_the_formula(number: int, alpha: float, u: list[int]) -> None:
     method = make(alpha=alpha, temperature=0.4, unlabelled_weight=80.0, ramp=16)
-    batch, t = two_streams([3, 7, 1, 9], u), tiny.at(14, 40, part=part)
-    f, g = (_numpy(net) for net in (method.nets[part], method.nets[1 - part]))
+    batch, t = two_streams([3, 7, 1, 9], u), tiny.at(14, 40, pass_number=number)
+    f, g = (_numpy(net) for net in (method.nets[number], method.nets[1 - number]))
     x, v = (
         [tiny.array(one.weak(k).flatten(1)) for k in range(2)] if one is not None else []
         for one in (batch, batch.second)
@@ -190,7 +191,7 @@ def test_loss_is_the_formula(part: int, alpha: float, u: list[int]) -> None:
     torch.manual_seed(4)  # draws 0.249, so that the larger share is the complement
     weight, order = draw(2 * (4 + len(u)), alpha, dominant=True)
     assert weight == (pytest.approx(1 - 0.249, abs=1e-3) if alpha else 1.0)
-    w = method.clean[1 - part, batch.i].tolist()
+    w = method.clean[1 - number, batch.i].tolist()
     mix = (weight, order.tolist())
     expected = oracles.dividemix_objective(
         f, g, x, v, batch.y.tolist(), w, temperature=0.4, unlabelled=80 * 4 / 16, mix=mix
@@ -204,15 +205,15 @@ def _numpy(net: nn.Module) -> Any:
     return lambda x: x @ weight.T + bias
 
 
-@pytest.mark.parametrize("part", [0, 1])
-def test_a_pass_leaves_the_other_network_as_it_is(part: int) -> None:
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_pass_leaves_the_other_network_as_it_is(number: int) -> None:
     method = make(tiny.normed)
     update = tiny.sgd(method)
     method.step(tiny.batch([0, 1, 2, 3]), WARM, update)  # so that momentum could move the fixed one
-    ours, theirs = tiny.copy_state(method.nets[part]), tiny.copy_state(method.nets[1 - part])
-    method.step(two_streams([3, 7, 1, 9], [10, 4, 0]), tiny.at(14, 40, part=part), update)
-    assert not tiny.changed(method.nets[1 - part], theirs)
-    assert tiny.changed(method.nets[part], ours) == set(ours)
+    ours, theirs = tiny.copy_state(method.nets[number]), tiny.copy_state(method.nets[1 - number])
+    method.step(two_streams([3, 7, 1, 9], [10, 4, 0]), tiny.at(14, 40, pass_number=number), update)
+    assert not tiny.changed(method.nets[1 - number], theirs)
+    assert tiny.changed(method.nets[number], ours) == set(ours)
     assert all(net.training for net in method.nets)
 
 

@@ -42,24 +42,24 @@ def objective(
 @pytest.mark.parametrize("k", [1, 2, 4])
 @pytest.mark.parametrize(("jsd", "weight"), [(12.0, 1.0), (0.0, 3.0), (5.0, 0.0), (0.0, 0.0)])
 def test_loss_is_the_whole_objective(k: int, jsd: float, weight: float) -> None:
-    method = make(q=0.3, jsd_weight=jsd, guess_weight=weight, views=k)
+    method = make(q=0.3, jsd_weight=jsd, ecr_weight=weight, views=k)
     batch = tiny.batch(INDEX, method.views(tiny.at()))
     terms = method.loss(batch, tiny.at())
     x, *views = (tiny.array(method.net(view)) for view in batch.views.chunk(batch.plan.total))
     expected = objective(x, views, batch.y.tolist(), q=0.3, jsd=jsd, weight=weight, k=k)
     assert tiny.number(terms["loss"]) == pytest.approx(expected, rel=1e-5)
-    assert ("jsd" in terms, "guess" in terms) == (jsd > 0, weight > 0)
+    assert ("jsd" in terms, "ecr" in terms) == (jsd > 0, weight > 0)
 
 
 @pytest.mark.parametrize(
     ("k", "jsd", "weight", "strong"), [(4, 12, 1, 4), (1, 12, 1, 2), (1, 0, 1, 1), (4, 12, 0, 2), (4, 0, 0, 0)]
 )
 def test_as_many_strong_views_are_asked_for_as_the_terms_need(k: int, jsd: float, weight: float, strong: int) -> None:
-    assert make(views=k, jsd_weight=jsd, guess_weight=weight).views(tiny.at()) == ViewPlan(strong=strong)
+    assert make(views=k, jsd_weight=jsd, ecr_weight=weight).views(tiny.at()) == ViewPlan(strong=strong)
 
 
 def test_no_gradient_passes_through_the_guess_nor_through_the_original() -> None:
-    method = make(q=0.4, jsd_weight=2.0, guess_weight=3.0, views=3)
+    method = make(q=0.4, jsd_weight=2.0, ecr_weight=3.0, views=3)
     batch = tiny.batch(INDEX, method.views(tiny.at()))
     torch.as_tensor(method.loss(batch, tiny.at())["loss"]).backward()  # type: ignore[no-untyped-call]
     bias = method.net[1].bias
@@ -76,8 +76,8 @@ def test_no_gradient_passes_through_the_guess_nor_through_the_original() -> None
 def test_a_certain_guess_asks_for_certainty_and_a_temperature_of_one_for_agreement() -> None:
     one = make(views=1, jsd_weight=0.0, temperature=1.0)
     batch = tiny.batch(INDEX, one.views(tiny.at()))
-    assert tiny.number(one.loss(batch, tiny.at())["guess"]) == 0.0  # a view agrees with the mean of itself
-    assert tiny.number(make(views=1, jsd_weight=0.0).loss(batch, tiny.at())["guess"]) > 1e-3
+    assert tiny.number(one.loss(batch, tiny.at())["ecr"]) == 0.0  # a view agrees with the mean of itself
+    assert tiny.number(make(views=1, jsd_weight=0.0).loss(batch, tiny.at())["ecr"]) > 1e-3
 
 
 def test_the_network_itself_is_reported() -> None:

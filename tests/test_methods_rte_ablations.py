@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from conftest import quick
 
 from rte.errors import ConfigError
 from rte.methods.rte import RobustTemporalEnsembling
-from rte.parts.balance import MEMORY
 from rte.parts.schedules import Linear
 from rte.run.build import load_dataset, make_trainer, prepare
 from rte.train.distributed import World
@@ -53,10 +51,9 @@ def reference(
 ) -> float:
     """L_q + jsd JSD + ecr ECR, the terms one by one."""
     x, views, teacher = logits(method, batch)
-    seen = views[0] if method.cfg.task_view == "strong" and views else x
-    total = float(oracles.gce(seen, batch.y.tolist(), q).mean())
+    total = float(oracles.gce(x, batch.y.tolist(), q).mean())
     if jsd:
-        all_ = [oracles.softmax(one) for one in (teacher, *views[: method.cfg.jsd_views])]
+        all_ = [oracles.softmax(one) for one in (teacher, *views[:2])]
         total += jsd * float(oracles.jensen_shannon(all_).mean())
     if batch.second is not None:
         _, views, teacher = logits(method, batch.second)
@@ -92,64 +89,10 @@ def test_loss_is_the_whole_objective(
     assert ("jsd" in terms, "ecr" in terms) == (jsd > 0, True)
 
 
-@pytest.mark.parametrize("task_view", ["weak", "strong"])
-@pytest.mark.parametrize("jsd_views", [1, 2])
-@pytest.mark.parametrize("views", [1, 3])
-@pytest.mark.parametrize("ecr_batch", [None, len(OTHERS)])
-def test_one_strong_view_may_carry_the_whole_objective(
-    task_view: str, jsd_views: int, views: int, ecr_batch: int | None
-) -> None:
-    cfg = {"jsd_views": jsd_views, "task_view": task_view, "views": views, "ecr_batch": ecr_batch}
-    method = make(q=0.3, jsd_weight=5.0, ecr_weight=3.0, **cfg)
-    batch = batches(method)
-    if ecr_batch is None and views == 1 and jsd_views == 2:  # of the two views JSD needs, ECR sees the first
-        one_less = replace(batch, views=batch.views[: 2 * len(batch)], plan=ViewPlan(strong=1))
-        expected = reference(batch, method, q=0.3, jsd=5.0, ecr=0.0, temperature=1.0, skip=0)
-        expected += reference(one_less, method, q=0.3, jsd=0.0, ecr=3.0, temperature=1.0, skip=0)
-        expected -= reference(one_less, method, q=0.3, jsd=0.0, ecr=0.0, temperature=1.0, skip=0)
-    else:
-        expected = reference(batch, method, q=0.3, jsd=5.0, ecr=3.0, temperature=1.0, skip=0)
-    assert tiny.number(method.loss(batch, T)["loss"]) == pytest.approx(expected, rel=1e-5)
-
-
-@pytest.mark.parametrize("chunk", [None, 2])
-def test_balance_evens_out_the_targets_of_both_terms(chunk: int | None) -> None:
-    method = make(q=0.3, jsd_weight=5.0, ecr_weight=3.0, views=3, balance=True, chunk=chunk)
-    batch, gained = batches(method), torch.tensor([0.1, 0.2, 0.3, 0.4])
-    assert method.balance is not None
-    method.balance.mean.copy_(gained)
-    x, views, teacher = logits(method, batch)
-    p = oracles.softmax(teacher)
-    wanted = np.bincount(method.y.numpy(), minlength=4) / len(method.y)
-    target = p * wanted / (MEMORY * gained.double().numpy() + (1 - MEMORY) * p.mean(0))
-    target /= target.sum(1, keepdims=True)
-    p_aug = [oracles.softmax(view) for view in views]
-    expected = (
-        float(oracles.gce(x, batch.y.tolist(), 0.3).mean())
-        + 5.0 * float(oracles.jensen_shannon([target, *p_aug[:2]]).mean())
-        + 3.0 * float(oracles.ensemble_consistency(target, p_aug).mean())
-    )
-    terms = method.step(batch, T, lambda loss, more=False: None)
-    assert tiny.number(terms["loss"]) == pytest.approx(expected, rel=1e-5)
-
-
-def test_the_student_is_spared_the_weak_view_that_no_term_needs() -> None:
-    method = make(views=1, jsd_views=1, task_view="strong")
-    seen: list[int] = []
-    method.student.register_forward_hook(lambda net, x, out: seen.append(len(x[0])))
-    assert method.views(T) == ViewPlan(strong=1)
-    method.loss(batches(method), T)
-    plain = make(views=1, jsd_views=1, task_view="strong", jsd_weight=0.0, ecr_weight=0.0)
-    plain.student.register_forward_hook(lambda net, x, out: seen.append(len(x[0])))
-    plain.loss(batches(plain), T)  # the weak view is all there is
-    assert seen == [len(INDEX), len(INDEX)]
-
-
 @pytest.mark.parametrize(
     ("cfg", "plan"),
     [
-        ({"views": 1, "jsd_views": 1}, ViewPlan(strong=1)),
-        ({"views": 1, "jsd_views": 1, "jsd_pair": "separate"}, ViewPlan(strong=2)),
+        ({"views": 1}, ViewPlan(strong=2)),
         ({"views": 3, "ecr_batch": 4}, ViewPlan(strong=2, second=ViewPlan(strong=3))),
         ({"views": 1, "ecr_batch": 4, "jsd_weight": 0.0}, ViewPlan(strong=0, second=ViewPlan(strong=1))),
         ({"views": 3, "ecr_batch": 4, "ecr_weight": 0.0}, ViewPlan(strong=2, second=ViewPlan(strong=0))),
@@ -233,12 +176,7 @@ def test_values_out_of_range_are_refused(cfg: dict[str, Any]) -> None:
         quick(method=cfg)
 
 
-def test_combinations_without_a_meaning_are_refused() -> None:
-    with pytest.raises(ConfigError, match=r"train\.accumulate"):
-        quick(method={"chunk": 2, "ecr_batch": 8})
-    for other in ({"chunk": 2}, {"ema": False}):
-        with pytest.raises(ConfigError, match="task_view = strong"):
-            quick(method={"task_view": "strong", **other})
+def test_a_batch_of_ecr_larger_than_the_set_is_refused() -> None:
     with pytest.raises(ConfigError, match="ecr_batch = 13 exceeds the 12 examples"):
         make(ecr_batch=13)
 
@@ -252,10 +190,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "neither": {"ema": False, "ecr_batch": 40},
     "a schedule that begins at nothing": {"ecr_batch": 64, "ecr_weight": Linear(start=0.0, end=2.0).model_dump()},
     "sharpened": {"temperature": 0.5},
-    "self-tuned": {"auto": True},
-    "separate pair": {"jsd_pair": "separate"},
-    "one view for all": {"views": 1, "jsd_views": 1, "task_view": "strong"},
-    "in parts": {"jsd_pair": "separate", "chunk": 2, "views": 3, "ema": False},
+    "separate pair": {"jsd_pair": "separate", "views": 3},
 }
 
 
@@ -294,21 +229,20 @@ def test_randaugment_makes_the_strong_views() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "saving"),
+    ("method", "pieces"),
     [
-        ({"jsd_pair": "separate", "views": 3, "temperature": 0.5}, {"method": {"chunk": 2}}),
-        ({"jsd_pair": "separate", "views": 4, "ema": False}, {"method": {"chunk": 3}}),
-        ({"views": 3, "ema": False}, {"method": {"chunk": 2}}),
-        ({"ecr_batch": 64, "views": 2}, {"train": {"accumulate": 2}}),
-        ({"ecr_batch": 64, "ema": False}, {"train": {"accumulate": 4}}),
+        ({"jsd_pair": "separate", "views": 3, "temperature": 0.5}, 2),
+        ({"views": 3, "ema": False}, 3),
+        ({"ecr_batch": 64, "views": 2}, 2),
+        ({"ecr_batch": 64, "ema": False}, 4),
     ],
 )
 def test_less_memory_gives_the_same_step_without_batch_norm(
-    method: dict[str, Any], saving: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    method: dict[str, Any], pieces: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rte.nets.build", lambda *a, **k: tiny.Plain())
     whole = trainer(method=method, train={"epochs": 1})
-    thrifty = trainer(method={**method, **saving.get("method", {})}, train={"epochs": 1, **saving.get("train", {})})
+    thrifty = trainer(method=method, train={"epochs": 1, "accumulate": pieces})
     whole.fit()
     thrifty.fit()
     for key, value in whole.method.state_dict().items():
@@ -335,10 +269,11 @@ def moments(made: Trainer) -> Any:
 
 def test_more_processes_than_examples_of_a_batch_are_refused() -> None:
     made = trainer(method={"ecr_batch": 2})
+    slot = Slot(0, np.arange(256), np.zeros(256, dtype=np.int64), np.arange(2), np.zeros(2, dtype=np.int64))
     made.world = World(0, 3)
     with pytest.raises(ConfigError, match="3 processes cannot share a batch of 2"):
-        made._parts(Slot(0, np.arange(256), np.arange(2)))
+        made._pieces(slot)
     made.cfg = made.cfg.model_copy(update={"accumulate": 4})
     made.world = World(0, 1)
-    parts = made._parts(Slot(0, np.arange(256), np.arange(2)))
-    assert [(len(part.index), len(part.second)) for part in parts] == [(128, 1)] * 2  # type: ignore[arg-type]
+    pieces = made._pieces(slot)
+    assert [(len(piece.index), len(piece.second)) for piece in pieces] == [(128, 1)] * 2  # type: ignore[arg-type]

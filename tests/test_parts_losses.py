@@ -252,12 +252,12 @@ def test_forward_corrected_without_noise_is_cross_entropy_to_the_last_bit() -> N
 
 
 @pytest.mark.parametrize("wrong", [0.0, 0.1, 0.4, 0.7])
-def test_the_pull_of_forward_corrected_is_its_gradient_at_the_label(wrong: float) -> None:
+def test_the_size_of_the_gradient_of_forward_corrected_at_the_label(wrong: float) -> None:
     (z,) = draw()
     logits, y = tensor(z, grad=True), torch.tensor(Y)
     at_label = gradient(losses.forward_corrected(logits, y, wrong), logits).gather(1, y[:, None]).squeeze(1)
-    torch.testing.assert_close(losses.forward_pull(logits.detach(), y, wrong), -at_label, rtol=1e-9, atol=1e-12)
-    at_limits = losses.forward_pull(tensor(SATURATED, torch.float32), torch.tensor(SATURATED_Y), wrong)
+    torch.testing.assert_close(losses.forward_gradient(logits.detach(), y, wrong), -at_label, rtol=1e-9, atol=1e-12)
+    at_limits = losses.forward_gradient(tensor(SATURATED, torch.float32), torch.tensor(SATURATED_Y), wrong)
     assert ((at_limits >= 0.0) & (at_limits <= 1.0)).all()
 
 

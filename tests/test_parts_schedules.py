@@ -64,13 +64,6 @@ def test_beginning_middle_and_end(schedule: AnySchedule, values: tuple[float, fl
     assert [schedule.at(At(f)) for f in (0.0, 0.5, 1.0)] == pytest.approx(list(values), abs=1e-12)
 
 
-@pytest.mark.parametrize("starts", [{"epochs": (0, 5)}, {"fractions": (0.0, 0.1)}])
-def test_steps_may_wait_for_runs_that_are_long_enough(starts: dict[str, tuple[float, ...]]) -> None:
-    late = Steps.model_validate({"values": (1.0, 2.0), "least": 50, **starts})
-    assert [late.at(At(f, epochs=50)) for f in (0.0, 0.2, 1.0)] == [1.0, 2.0, 2.0]
-    assert [late.at(At(f, epochs=49)) for f in (0.0, 0.2, 1.0)] == [1.0, 1.0, 1.0]
-
-
 def test_the_papers_q_peaks_at_eight_thirteenths_and_ends_at_a_third() -> None:
     q = READ.validate_python(Q)
     grid = [q.at(At(k / 1300)) for k in range(1301)]

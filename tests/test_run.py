@@ -90,14 +90,17 @@ def test_a_share_of_the_examples_is_as_noisy_and_as_balanced_as_all() -> None:
     prepared = prepare(config, load_dataset(config, None))
     train, held, y = prepared.train_rows, prepared.val_rows, prepared.dataset.train.y
     assert (len(train), len(held), prepared.spec.n) == (450, 150, 450)
-    assert len(np.unique(np.concatenate([train, held]))) == 600
-    share = np.bincount(y[np.concatenate([train, held])], minlength=10) / np.bincount(y, minlength=10)
-    np.testing.assert_allclose(share, 600 / len(y), atol=0.01)
+    np.testing.assert_array_equal(np.union1d(train, held), np.arange(600))
+    whole = load_dataset(config, None)
+    drawn = [np.bincount(labels, minlength=10) for labels in (prepared.dataset.y_true, whole.y_true)]
+    np.testing.assert_allclose(drawn[0] / drawn[1], 600 / len(whole.train), atol=0.01)
     assert (y != prepared.dataset.y_true)[train].mean() == pytest.approx(0.4, abs=0.05)
-    other = prepare(quick("ce", train={"examples": 600}, seed=1), load_dataset(config, None))
-    assert len(np.intersect1d(other.train_rows, np.concatenate([train, held]))) < 400
-    everything = prepare(quick("ce", train={"examples": 5000}), load_dataset(config, None))
-    np.testing.assert_array_equal(everything.train_rows, np.arange(len(y)))
+    assert (y != prepared.dataset.y_true).sum() == 240, "the share that was asked for, of those that were drawn"
+    other = prepare(quick("ce", train={"examples": 600}, seed=1), whole)
+    kept = [one.dataset.train.images.rows for one in (prepared, other)]  # type: ignore[attr-defined]
+    assert len(np.intersect1d(*kept)) < 400, "another seed draws others"
+    everything = prepare(quick("ce", train={"examples": 5000}), whole)
+    np.testing.assert_array_equal(everything.train_rows, np.arange(len(whole.train)))
 
 
 def test_resume_refuses_what_does_not_belong_together(tmp_path: Path) -> None:
@@ -120,7 +123,7 @@ def test_a_run_of_an_earlier_version_with_fewer_settings_goes_on(tmp_path: Path)
     config, folder = quick("rte", train={"epochs": 1}), tmp_path / "run"
     start(config, folder)
     tree = config.tree()
-    del tree["method"]["members"]
+    del tree["method"]["jsd_pair"]
     write_json(folder / "config.json", tree)
     state = checkpoint.load(folder / "checkpoint.pt")
     checkpoint.save(folder / "checkpoint.pt", {**state, "digest": digest(tree)})
@@ -145,9 +148,9 @@ def test_kill_nine_at_any_moment_costs_nothing_but_time(method: str, tmp_path: P
 
     folder = tmp_path / "killed"
     code = (
-        "import sys; from pathlib import Path; from rte import run; from rte.config import resolve; import torch;"
-        "torch.set_num_threads(1); folder = Path(sys.argv[1]);"
-        "start.resume(folder) if folder.exists() else start(resolve(sys.argv[2]), folder)"
+        "import sys; from pathlib import Path; from rte.run.start import resume, start; from rte.config import resolve;"
+        "import torch; torch.set_num_threads(1); folder = Path(sys.argv[1]);"
+        "resume(folder) if folder.exists() else start(resolve(sys.argv[2]), folder)"
     )
     rng, kills = np.random.default_rng(0), 0
     for attempt in range(40):

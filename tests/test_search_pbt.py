@@ -193,8 +193,8 @@ def test_only_intervals_under_way_are_lost(life: Life, tmp_path: Path) -> None:
 @pytest.mark.slow
 @needs_proc
 def test_the_winner_is_an_ordinary_run(life: Life) -> None:
-    names = "checkpoint.pt config.json environment.json journal.jsonl noise.json population.jsonl result.json "
-    names += "schedule.json schedules.png selected.pt input.json tune.json"
+    names = "checkpoint.pt config.json environment.json input.json journal.jsonl noise.json population.jsonl "
+    names += "result.json schedule.json schedules.png selected.pt tune.json"
     assert sorted(path.name for path in life.folder.iterdir()) == names.split()
     result, records = read_json(life.folder / "result.json"), read_records(life.folder)
     best = max(record.rank for record in records if record.until == 3)

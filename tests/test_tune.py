@@ -101,7 +101,7 @@ def test_fit_replays_a_schedule_and_says_what_cannot_change(tmp_path: Path) -> N
     assert "elr on digits" in out
     assert errors == "rte: method.beta cannot change during a run; it is 0.8 throughout.\n"
     config = json.loads((tmp_path / "run" / "config.json").read_text())
-    steps = {"kind": "steps", "values": [0.01, 0.02], "epochs": [0, 1], "fractions": None, "least": None}
+    steps = {"kind": "steps", "values": [0.01, 0.02], "epochs": [0, 1], "fractions": None}
     assert config["train"]["lr"] == steps
     assert config["method"]["beta"] == 0.8
     rates = [json.loads(line) for line in (tmp_path / "run" / "journal.jsonl").read_text().splitlines()]

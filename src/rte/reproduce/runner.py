@@ -16,9 +16,10 @@ from typing import IO, Any, Protocol
 
 from rte.errors import CheckpointError, DataError, TrainingError, UserError
 from rte.files import read_json, write_json
+from rte.noise.inject import corrupt
 from rte.reproduce.measure import measure, taken
 from rte.reproduce.plan import INTERVAL, POPULATION, Job, anchored, check_same
-from rte.run.build import load_dataset, prepare
+from rte.run.build import load_dataset
 from rte.run.start import resume, start
 from rte.train.trainer import Observer
 
@@ -143,11 +144,11 @@ def _search(job: Job, folder: Path, data_dir: Path | None) -> None:
 
 
 def _sample(job: Job, folder: Path, data_dir: Path | None) -> None:
-    """Only the labels: the noise manifest of a run that is never trained."""
-    prepared = prepare(job.config, load_dataset(job.config, data_dir))
+    """Only the labels: the noise of a whole training set, though runs of that size may train on a part of it."""
+    _, manifest = corrupt(load_dataset(job.config, data_dir), job.config.noise, job.config.seed)
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "config.json", job.config.tree())
-    write_json(folder / "noise.json", prepared.manifest.tree())
+    write_json(folder / "noise.json", manifest.tree())
 
 
 def missing_data(jobs: Sequence[Job], out: Path, data_dir: Path | None) -> dict[str, str]:
