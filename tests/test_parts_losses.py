@@ -275,3 +275,13 @@ def test_forward_corrected_is_finite_at_its_limits(wrong: float) -> None:
 def test_labels_that_say_nothing_have_no_likelihood(wrong: float) -> None:
     with pytest.raises(ConfigError, match="leaves nothing to learn"):
         losses.forward_corrected(torch.zeros(2, K), torch.tensor([0, 1]), wrong)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), DTYPES)
+def test_the_mean_of_softmaxes_as_logits(dtype: torch.dtype, tolerance: float) -> None:
+    each = [*draw(n=2), np.array([SATURATED[k % 4] for k in range(B)])]
+    found = losses.log_mean_probabilities([tensor(logits, dtype) for logits in each])
+    expected = sum(oracles.softmax(logits) for logits in each) / 3
+    np.testing.assert_allclose(found.exp().numpy(), expected, atol=tolerance)
+    assert found.isfinite().all()
+    assert losses.log_mean_probabilities([tensor(each[0]).bfloat16()]).dtype == torch.float32

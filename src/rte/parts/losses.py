@@ -25,6 +25,12 @@ def probabilities(logits: Tensor) -> Tensor:
     return logits.softmax(1, dtype=torch.float32 if logits.dtype in (torch.float16, torch.bfloat16) else None)
 
 
+def log_mean_probabilities(logits: Sequence[Tensor]) -> Tensor:
+    """The logarithm of the mean of several networks' softmaxes, each (B, K): logits whose softmax is that mean."""
+    each = torch.stack([_wide(f).log_softmax(1) for f in logits])
+    return each.logsumexp(0) - math.log(len(each))
+
+
 def cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
     """Cross-entropy with the given label: -log p_y. Returns (B,)."""
     return F.cross_entropy(_wide(logits), y, reduction="none")
