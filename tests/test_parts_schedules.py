@@ -23,6 +23,7 @@ from rte.parts.schedules import (
     Steps,
     Triangle,
     constant,
+    ramp_up,
 )
 
 READ: TypeAdapter[AnySchedule] = TypeAdapter(Schedule)
@@ -184,3 +185,8 @@ def test_a_formula_is_its_own_arithmetic(scale: float, over: int, below: int, fr
 def test_every_kind_is_offered() -> None:
     kinds = {kind for kind in vars(schedules).values() if isinstance(kind, type) and hasattr(kind, "at")}
     assert kinds == {Constant, Cosine, Sine, Linear, Triangle, Steps, Exponential}
+
+
+def test_the_ramp_rises_from_almost_nothing_to_one_and_stays() -> None:
+    assert [ramp_up(u) for u in (0.0, 0.5, 1.0)] == pytest.approx([math.exp(-5), math.exp(-1.25), 1.0])
+    assert (ramp_up(-1.0), ramp_up(7.0)) == (ramp_up(0.0), 1.0)

@@ -36,6 +36,11 @@ class Moment(Protocol):
     def fraction(self) -> float: ...
 
 
+def ramp_up(share: float) -> float:
+    """exp(-5 (1 - u)^2), u the share of the ramp that lies behind, kept inside 0..1: from 0.0067 up to 1."""
+    return math.exp(-5.0 * (1.0 - min(max(share, 0.0), 1.0)) ** 2)
+
+
 class Constant(Settings):
     """The same value throughout."""
 
