@@ -3,9 +3,9 @@
     S     {i in the batch : argmax f_1(x_i) != argmax f_2(x_i)}, the examples on which the two networks disagree
     L_k   sum over S of -log p_k(y_i | x_i), divided by max(m B, |S|)                      k = 1, 2; m = 0.1
 
-Each network makes its own step with the given labels; nothing passes between them but S. Where both have learnt a class,
-they agree on it, and wrong labels among its examples no longer move them. With few disagreements a step is small instead
-of being made by two or three examples.
+Each network makes its own step with the given labels; nothing passes between them but S. Where both have learnt a
+class, they agree on it, and wrong labels among its examples no longer move them. With few disagreements a step is small
+instead of being made by two or three examples.
 """
 
 from __future__ import annotations
