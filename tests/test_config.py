@@ -7,9 +7,11 @@ import pytest
 
 from rte import registry
 from rte.config import RunConfig, merge, parse_data, parse_override, read_preset, resolve
-from rte.errors import ConfigError
+from rte.errors import ConfigError, UserError
 from rte.methods.base import Progress
 from rte.parts.schedules import Cosine, Sine
+from rte.settings import Changing, limits_of
+from rte.train.config import TrainConfig
 
 
 def test_every_preset_resolves_for_every_method_and_survives_json() -> None:
@@ -78,6 +80,24 @@ def test_another_method_does_not_inherit_the_presets_method_settings(tmp_path: P
         ("train.momentum=0", ["nesterov"]),
         ("seed=-1", ["seed", "-1"]),
         ("method.decay=1.0", ["method.decay", "less than 1"]),
+        ("method=ce", ["method is 'ce'", "method.name=ce"]),
+        ("data=cifar10", ["data is 'cifar10'", "data.name=cifar10"]),
+        ("train=3", ["train is 3", "section"]),
+        ("method.name=7", ["method.name is 7", "rte list"]),
+        ("seed=1e400", ["seed", "inf"]),
+        ("seed=99999999999999999999", ["seed", "2**63"]),
+        ("train.epochs=" + 5000 * "9", ["train.epochs", "valid integer"]),
+        ("train.lr=nan", ["train.lr = nan", "finite"]),
+        ("train.lr=-1", ["train.lr = -1", "at least 0", "takes the value -1"]),
+        ("train.lr=0.1*cos(7*pi*k/K)", ["train.lr", "at least 0", "takes the value -0.1"]),
+        ("train.lr=0.1*cos(pi*k/(0*K))", ["train.lr", "divides by 0"]),
+        ("train.weight_decay=-1", ["train.weight_decay = -1", "at least 0"]),
+        ("train.resolution=0", ["train.resolution = 0", "above 0"]),
+        ("train.resolution=1.5", ["train.resolution = 1.5", "at most 1"]),
+        ("method.q=2", ["method.q = 2", "at most 1"]),
+        ("method.q={kind='linear', start=0.5, end=2}", ["method.q", "at most 1", "takes the value 2"]),
+        ("method.views=-3", ["method.views = -3", "at least 0"]),
+        ("method.views=1000000", ["method.views", "at most 100"]),
     ],
 )
 def test_a_wrong_setting_is_one_helpful_sentence(override: str, parts: list[str]) -> None:
@@ -98,6 +118,57 @@ def test_unknown_presets_and_broken_files_say_so(tmp_path: Path) -> None:
     broken.write_text("[train\n")
     with pytest.raises(ConfigError, match=r"broken\.toml"):
         resolve(str(broken))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("list.json", b"[1, 2]", "holds no sections"),
+        ("text.json", b'"x"', "holds no sections"),
+        ("numbers.json", b'{"data": 3}', "data is 3, but it is a section"),
+        ("method.json", b'{"method": ["ce"]}', "but it is a section"),
+        ("latin.toml", b"# caf\xe9\nseed = 1\n", "no text in UTF-8"),
+        ("latin.json", b'{"seed": "\xe9"}', "no text in UTF-8"),
+        ("deep.json", 100_000 * b"[", "recursion"),
+        ("twice.json", b'{"seed": 1, "seed": 2}', "the key 'seed' stands twice"),
+        ("for.toml", b"for = 3\n", "for.METHOD.SECTION"),
+        ("for2.toml", b"[for]\nce = 3\n", "for.METHOD.SECTION"),
+        ("for3.toml", b"[for.ce]\ntrain = 3\n", "train is 3, but it is a section"),
+        ("for4.toml", b"[for.gce.trian]\nepochs = 3\n", "did you mean 'train'"),
+    ],
+)
+def test_a_preset_of_another_shape_is_refused(name: str, content: bytes, words: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_bytes(content)
+    with pytest.raises(UserError, match=words) as caught:
+        resolve(str(file))
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unreadable_preset_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("seed = 1")
+
+    def refuse(*_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    with pytest.raises(UserError, match=r"mine\.toml cannot be read \(Permission denied\)"):
+        resolve(str(file))
+
+
+@pytest.mark.parametrize("section", ["train", *registry.methods()])
+def test_every_schedule_says_within_which_limits_it_has_to_stay(section: str) -> None:
+    model = TrainConfig if section == "train" else registry.method(section).Config
+    for name, field in model.model_fields.items():
+        if not isinstance(field.default, Changing):
+            continue
+        limits = limits_of(model, name)
+        assert limits, f"{section}: say ge=0 or other limits of {name} in its setting(...)"
+        extra = field.json_schema_extra
+        searched = extra.get("search", []) if isinstance(extra, dict) else []
+        for value in (field.default, *searched):  # type: ignore[misc]
+            assert model.model_validate({name: value})
 
 
 def test_merge_replaces_a_table_of_another_kind() -> None:

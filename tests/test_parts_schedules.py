@@ -162,6 +162,9 @@ def test_a_string_that_is_no_formula_is_refused_with_an_example(written: str) ->
         ({"kind": "steps", "values": [1.0, 2.0], "epochs": [1, 2]}, "begin at 0 and rise"),
         ({"kind": "steps", "values": [1.0, 2.0], "epochs": [0, 0]}, "begin at 0 and rise"),
         ({"kind": "steps", "values": [], "epochs": []}, "at least 1 item"),
+        ({"kind": "exponential", "start": 1.0, "decades": -400.0}, "greater than or equal to -30"),
+        ("0.1*cos(7*pi*k/(0*K))", "divides by 0"),
+        ("0.1*cos(7*pi*k/0/K)", "divides by 0"),
     ],
 )
 def test_a_bad_table_is_refused_with_the_reason(written: Any, reason: str) -> None:
@@ -180,6 +183,32 @@ def test_a_formula_is_its_own_arithmetic(scale: float, over: int, below: int, fr
     schedule = READ.validate_python(f"{scale!r}*{wave}({over}*pi*k/({below}*K))")
     truth = scale * getattr(math, wave)(over * math.pi * fraction / below)
     assert schedule.at(At(fraction)) == pytest.approx(truth, rel=1e-9, abs=1e-9)
+
+
+NUMBERS = st.floats(-10, 10)
+ANY = st.one_of(
+    st.builds(Constant, value=NUMBERS),
+    st.builds(Cosine, scale=NUMBERS, phase=NUMBERS),
+    st.builds(Sine, scale=NUMBERS, phase=NUMBERS),
+    st.builds(Linear, start=NUMBERS, end=NUMBERS, begin=st.just(0.25), until=st.floats(0.3, 1.0)),
+    st.builds(Triangle, peak=NUMBERS, start=NUMBERS, end=NUMBERS, top=st.floats(0.01, 0.99)),
+    st.builds(Steps, values=st.tuples(NUMBERS, NUMBERS, NUMBERS), fractions=st.just((0.0, 0.3, 0.6))),
+    st.builds(Exponential, start=NUMBERS, decades=st.floats(-2, 8)),
+)
+
+
+@given(ANY)
+def test_the_extent_is_all_that_a_schedule_becomes_and_no_more(schedule: AnySchedule) -> None:
+    values = [schedule.at(At(k / 2000)) for k in range(2001)]
+    low, high = schedule.extent()
+    assert low - 1e-9 <= min(values) <= low + 0.001 * (1 + high - low) * abs(low - high) + 1e-9
+    assert high - 0.001 * (1 + high - low) * abs(low - high) - 1e-9 <= max(values) <= high + 1e-9
+
+
+def test_a_wave_that_ends_at_zero_stays_above_it() -> None:
+    assert Cosine(scale=0.1, phase=0.5).extent() == (0.0, 0.1)
+    assert Sine(scale=0.6, phase=1.0).extent() == (0.0, 0.6)
+    assert Sine(scale=1.0, phase=-999.5).extent() == (-1.0, 1.0)
 
 
 def test_every_kind_is_offered() -> None:

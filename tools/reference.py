@@ -83,7 +83,10 @@ def _value(value: Any) -> str:
 def _range(field: FieldInfo) -> str:
     """What a value may be: a kind, and limits where there are any."""
     signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
-    limits = [f"{signs[key]} {getattr(item, key):g}" for item in field.metadata for key in signs if hasattr(item, key)]
+    extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+    found: Any = extra.get("limits") or {}  # of a schedule
+    found = found or {key: getattr(item, key) for item in field.metadata for key in signs if hasattr(item, key)}
+    limits = [f"{signs[key]} {limit:g}" for key, limit in found.items()]
     return " ".join([_kind(field.annotation), " and ".join(limits)]).strip()
 
 

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from rte import registry
 from rte.errors import ConfigError, did_you_mean
+from rte.files import parse_json, read_text
 from rte.nets.config import NetConfig
 from rte.noise.config import NoiseConfig
 from rte.settings import Settings
@@ -36,6 +37,9 @@ SECTIONS: dict[str, type[Settings]] = {
     "train": TrainConfig,
 }
 KEYS = ("seed", "data", "noise", "views", "net", "method", "train")
+NAMED = ("data", "noise", "net", "method")
+"""Sections that have a name."""
+LARGEST_SEED = 2**63
 
 
 @dataclass(frozen=True)
@@ -55,12 +59,15 @@ class RunConfig:
     @classmethod
     def from_tree(cls, tree: Mapping[str, Any]) -> RunConfig:
         """Validate a tree of plain values; every complaint names the key and the nearest right one."""
-        for key in tree:
-            if key not in KEYS:
-                raise ConfigError(f"there is no section '{key}' in a run's settings; {did_you_mean(key, KEYS)}")
+        if not isinstance(tree, Mapping):
+            raise ConfigError(
+                f"a run's settings are a table of sections, not {type(tree).__name__}; write for example "
+                '{"train": {"epochs": 30}}.'
+            )
+        check_sections(tree)
         seed = tree.get("seed", 0)
-        if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-            raise ConfigError(f"seed is {seed!r}; give a whole number from 0 up.")
+        if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < LARGEST_SEED:
+            raise ConfigError(f"seed is {seed!r}; give a whole number from 0 up, less than 2**63.")
         data_name, data = _named(tree, "data")
         method_name, method = _named(tree, "method")
         sections: Tree = {name: validate(model, tree.get(name, {}), name) for name, model in SECTIONS.items()}
@@ -104,11 +111,22 @@ def digest(tree: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 
 
+def check_sections(tree: Mapping[str, Any]) -> None:
+    """Refuse sections that do not exist, and those that are no tables."""
+    for key, value in tree.items():
+        if key not in KEYS:
+            raise ConfigError(f"there is no section '{key}' in a run's settings; {did_you_mean(key, KEYS)}")
+        if key != "seed" and not isinstance(value, Mapping):
+            example = f", such as {key}.name={value}" if key in NAMED and isinstance(value, str) else ""
+            raise ConfigError(f"{key} is {value!r}, but it is a section: set one of its settings{example}.")
+
+
 def _named(tree: Mapping[str, Any], section: str) -> tuple[str, Tree]:
     table = dict(tree.get(section, {}))
     name = table.pop("name", None)
     if not isinstance(name, str):
-        raise ConfigError(f"{section}.name is missing; see `rte list` for what there is.")
+        what = "missing" if name is None else f"{name!r}, which is no name"
+        raise ConfigError(f"{section}.name is {what}; see `rte list` for what there is.")
     return name, table
 
 
@@ -120,8 +138,9 @@ def validate(model: type[S], values: Mapping[str, Any], section: str) -> S:
         return model.model_validate(dict(values))
     except ValidationError as error:
         first = error.errors()[0]
-        # discriminated unions add the tag of the member to the path; it is no key the user wrote
-        where = ".".join([section, *(str(part) for part in first["loc"])])
+        # of a plain number, a schedule makes {kind = "constant", value = ...}; the user wrote neither key
+        loc = first["loc"][:-2] if first["loc"][-2:] == ("constant", "value") else first["loc"]
+        where = ".".join([section, *(str(part) for part in loc)])
         if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
             key = str(first["loc"][0])
             raise ConfigError(f"there is no setting '{where}'; {did_you_mean(key, model.model_fields)}") from None
@@ -159,15 +178,17 @@ def read_preset(name: str) -> Tree:
     if path.suffix in (".toml", ".json"):
         if not path.is_file():
             raise ConfigError(f"there is no settings file {path}; give the path of a TOML or JSON file.")
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     elif name in registry.presets():
         text = resources.files("rte.presets").joinpath(f"{name}.toml").read_text(encoding="utf-8")
     else:
         raise ConfigError(f"there is no preset '{name}'; {did_you_mean(name, registry.presets())}")
     try:
-        tree: Tree = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except ValueError as error:
+        tree = parse_json(text) if path.suffix == ".json" else tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: {error}; mend the file's syntax.") from None
+    if not isinstance(tree, dict):
+        raise ConfigError(f'{path} holds no sections of settings; write for example {{"train": {{"epochs": 30}}}}.')
     return tree
 
 
@@ -179,7 +200,7 @@ def parse_override(text: str) -> Tree:
     path, raw = match.group(1).split("."), match.group(2)
     try:
         value = tomllib.loads(f"value = {raw}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # no TOML, or a number with thousands of digits
         value = raw
     for key in reversed(path):
         value = {key: value}
@@ -199,13 +220,25 @@ def resolve(
     conditional = tree.pop("for", {})
     options = dict(options or {})
     for text in overrides:
-        options = merge(options, parse_override(text))
+        change = parse_override(text)
+        check_sections(change)
+        options = merge(options, change)
+    for table in (tree, *_tables(conditional, preset)):
+        check_sections(table)
     tree = merge({"data": {"name": "digits"}, "method": {"name": "rte"}}, tree)
     chosen = str(merge(tree, options)["method"].get("name", "rte")).replace("-", "_")
     if chosen != tree["method"].get("name"):
         tree["method"] = {"name": chosen}
     tree = merge(tree, conditional.get(chosen, {}))
     return RunConfig.from_tree(merge(tree, options))
+
+
+def _tables(conditional: Any, preset: str | None) -> list[Tree]:
+    """The sections of settings that count for one method only."""
+    tables = list(conditional.values()) if isinstance(conditional, dict) else [conditional]
+    if not all(isinstance(table, dict) for table in tables):
+        raise ConfigError(f"{preset}: for must hold tables [for.METHOD.SECTION], such as [for.gce.train].")
+    return tables
 
 
 def parse_data(text: str) -> Tree:

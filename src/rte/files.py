@@ -66,12 +66,35 @@ def write_json(path: Path, value: Any) -> None:
 
 def read_json(path: Path) -> Any:
     """A JSON file's value."""
+    if not path.exists():
+        raise UserError(f"{path} is missing; is {path.parent} a run folder?")
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"{path} is missing; is {path.parent} a run folder?") from None
-    except ValueError as error:
+        return parse_json(read_text(path))
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is no valid JSON ({error}); restore it or start the run anew.") from None
+
+
+def parse_json(text: str) -> Any:
+    """The value of a JSON text; ValueError where a key stands twice, since one of the two would be lost."""
+    return json.loads(text, object_pairs_hook=_once)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key '{next(key for key in keys if keys.count(key) > 1)}' stands twice")
+    return found
+
+
+def read_text(path: Path) -> str:
+    """A text file's content."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); mend that, or give another file.") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path} is no text in UTF-8; save it as such, or give another file.") from None
 
 
 def unused(path: Path) -> Path:

@@ -42,7 +42,7 @@ class DivideMix(Method):
         history: int = setting(1, "epochs whose losses are averaged before the fit; 5 for extreme noise", ge=1)
         temperature: float = setting(0.5, "T of sharpening", gt=0.0, le=1.0)
         alpha: float = setting(4.0, "of mixup's Beta(alpha, alpha); 0: no mixing", ge=0.0)
-        unlabelled_weight: Schedule = setting(constant(25.0), "lambda_U after its ramp", search=(0, 150))
+        unlabelled_weight: Schedule = setting(constant(25.0), "lambda_U after its ramp", search=(0, 150), ge=0)
         ramp: int = setting(16, "epochs after the warm-up in which lambda_U rises from 0", ge=1)
 
     cfg: Config

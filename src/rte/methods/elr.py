@@ -32,7 +32,7 @@ class EarlyLearningRegularisation(Method):
     tables = ("targets",)
 
     class Config(Settings):
-        weight: Schedule = setting(constant(3.0), "lambda of the regulariser", search=(0, 10))
+        weight: Schedule = setting(constant(3.0), "lambda of the regulariser", search=(0, 10), ge=0)
         beta: float = setting(0.7, "how slowly the targets follow the predictions", ge=0.0, lt=1.0, search=(0.5, 0.99))
 
     cfg: Config

@@ -28,8 +28,10 @@ class FixMatch(Method):
     paper = "Sohn et al., 2020"
 
     class Config(Settings):
-        q: Schedule = setting(constant(0.0), "task loss: 0 is cross-entropy, 1 is mean absolute error", search=(0, 1))
-        weight: Schedule = setting(constant(1.0), "w of the strong view's loss", search=(0, 10))
+        q: Schedule = setting(
+            constant(0.0), "task loss: 0 is cross-entropy, 1 is mean absolute error", search=(0, 1), ge=0, le=1
+        )
+        weight: Schedule = setting(constant(1.0), "w of the strong view's loss", search=(0, 10), ge=0)
         threshold: float = setting(
             0.95, "tau: predictions at least this sure are taken as labels", ge=0.0, le=1.0, search=(0.5, 0.99)
         )

@@ -18,7 +18,7 @@ class GeneralisedCrossEntropy(Method):
     summary = "generalised cross-entropy: a noise-robust loss between cross-entropy and mean absolute error"
 
     class Config(Settings):
-        q: Schedule = setting(constant(0.7), "0 is cross-entropy, 1 is mean absolute error", search=(0, 1))
+        q: Schedule = setting(constant(0.7), "0 is cross-entropy, 1 is mean absolute error", search=(0, 1), ge=0, le=1)
         decay: float = setting(
             0.0, "report a moving average of the weights with this decay; 0: the network itself", ge=0.0, lt=1.0
         )

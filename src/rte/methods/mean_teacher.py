@@ -28,8 +28,10 @@ class MeanTeacher(Method):
     paper = "Tarvainen & Valpola, 2017"
 
     class Config(Settings):
-        q: Schedule = setting(constant(0.0), "task loss: 0 is cross-entropy, 1 is mean absolute error", search=(0, 1))
-        weight: Schedule = setting(constant(100.0), "of the consistency, after its ramp", search=(0, 200))
+        q: Schedule = setting(
+            constant(0.0), "task loss: 0 is cross-entropy, 1 is mean absolute error", search=(0, 1), ge=0, le=1
+        )
+        weight: Schedule = setting(constant(100.0), "of the consistency, after its ramp", search=(0, 200), ge=0)
         ramp: float = setting(
             0.27, "share of the run in which that weight rises; the authors: 40 of 150 thousand steps", ge=0.0, le=1.0
         )

@@ -23,7 +23,7 @@ from rte.errors import ConfigError
 from rte.methods.base import Method, Pass, Predict, Progress, Task, Terms
 from rte.parts.ema import EMA
 from rte.parts.losses import gce, probabilities
-from rte.parts.objective import ObjectiveSettings, objective
+from rte.parts.objective import MOST_VIEWS, ObjectiveSettings, objective
 from rte.parts.schedules import Schedule, constant
 from rte.settings import setting
 from rte.views.batch import Batch, ViewPlan
@@ -35,7 +35,9 @@ class RobustTemporalEnsembling(Method):
     summary = "robust temporal ensembling: GCE + JSD + ensemble consistency against a moving-average teacher"
 
     class Config(ObjectiveSettings):
-        views: Schedule = setting(constant(10), "N*: strong views per example", search=[3, 4, 5, 6, 7, 8, 9, 10])
+        views: Schedule = setting(
+            constant(10), "N*: strong views per example", search=[3, 4, 5, 6, 7, 8, 9, 10], ge=0, le=MOST_VIEWS
+        )
         decay: float = setting(0.99, "alpha of the teacher's moving average", ge=0.0, lt=1.0)
         warmup: bool = setting(False, "let the teacher follow faster at first: min(alpha, (1 + k) / (10 + k))")
         ema: bool = setting(True, "targets and predictions by the teacher; false: by the student itself")

@@ -13,6 +13,7 @@ from rte.parts.losses import ensemble_consistency, jensen_shannon, sharpen
 from rte.parts.schedules import Moment, Schedule, Sine, constant
 from rte.settings import Settings, setting
 
+MOST_VIEWS = 100
 PAIR = 2
 """Strong views that JSD compares with the weak one."""
 
@@ -20,10 +21,14 @@ PAIR = 2
 class ObjectiveSettings(Settings):
     """What every method with this objective can be told."""
 
-    q: Schedule = setting(Sine(scale=0.6), "q of L_q: 0 is cross-entropy, 1 is mean absolute error", search=(0, 1))
-    jsd_weight: Schedule = setting(constant(12.0), "lambda_JSD", search=(0, 20))
-    ecr_weight: Schedule = setting(constant(1.0), "lambda_ECR", search=(0, 5))
-    views: Schedule = setting(constant(2), "N*: strong views per example that ECR sees", search=[2, 3, 4, 5, 6])
+    q: Schedule = setting(
+        Sine(scale=0.6), "q of L_q: 0 is cross-entropy, 1 is mean absolute error", search=(0, 1), ge=0, le=1
+    )
+    jsd_weight: Schedule = setting(constant(12.0), "lambda_JSD", search=(0, 20), ge=0)
+    ecr_weight: Schedule = setting(constant(1.0), "lambda_ECR", search=(0, 5), ge=0)
+    views: Schedule = setting(
+        constant(2), "N*: strong views per example that ECR sees", search=[2, 3, 4, 5, 6], ge=0, le=MOST_VIEWS
+    )
 
     def n_star(self, t: Moment) -> int:
         """N*, or 0 where ECR is switched off."""

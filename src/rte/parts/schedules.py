@@ -6,6 +6,7 @@ A schedule is a typed value, written in TOML as a number, a table or one of the 
     lr = { kind = "cosine", scale = 0.03, phase = 0.4375 }       # 0.03 cos(7 pi k / 16 K)
     q  = "0.6*sin(13*pi*k/(16*K))"                                # the same kind of object, from the formula
 
+`extent()` is the least and the greatest value that a schedule takes, so that its range is checked before a run begins.
 `at(t)` takes the progress of the run, of which a schedule only looks at `t.epoch`, `t.epochs` and `t.fraction` = k/K
 (k: steps done, K: all steps).
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Protocol
 
@@ -50,6 +51,9 @@ class Constant(Settings):
     def at(self, t: Moment) -> float:
         return self.value
 
+    def extent(self) -> tuple[float, float]:
+        return self.value, self.value
+
 
 def constant(value: float) -> Constant:
     """The schedule that a plain number stands for."""
@@ -61,10 +65,13 @@ class Cosine(Settings):
 
     kind: Literal["cosine"] = "cosine"
     scale: float
-    phase: float = 0.4375
+    phase: float = Field(default=0.4375, ge=-1000.0, le=1000.0)
 
     def at(self, t: Moment) -> float:
         return self.scale * math.cos(self.phase * math.pi * t.fraction)
+
+    def extent(self) -> tuple[float, float]:
+        return _wave(self.scale, math.cos, self.phase)
 
 
 class Sine(Settings):
@@ -72,10 +79,22 @@ class Sine(Settings):
 
     kind: Literal["sine"] = "sine"
     scale: float
-    phase: float = 0.8125
+    phase: float = Field(default=0.8125, ge=-1000.0, le=1000.0)
 
     def at(self, t: Moment) -> float:
         return self.scale * math.sin(self.phase * math.pi * t.fraction)
+
+    def extent(self) -> tuple[float, float]:
+        return _wave(self.scale, math.sin, self.phase)
+
+
+def _wave(scale: float, wave: Callable[[float], float], phase: float) -> tuple[float, float]:
+    """Least and greatest value up to that phase; both waves turn at whole and half multiples of pi alone."""
+    turns = range(math.floor(min(4.0, 2 * abs(phase))) + 1)
+    sign = math.copysign(1.0, phase)
+    values = [scale * wave(angle * math.pi) for angle in (phase, *(sign * k / 2 for k in turns))]
+    low, high = (round(end, 12) for end in (min(values), max(values)))  # the sine of pi is not quite 0
+    return low, high
 
 
 class Linear(Settings):
@@ -97,6 +116,9 @@ class Linear(Settings):
         part = (t.fraction - self.begin) / (self.until - self.begin)
         return self.start + (self.end - self.start) * min(max(part, 0.0), 1.0)
 
+    def extent(self) -> tuple[float, float]:
+        return min(self.start, self.end), max(self.start, self.end)
+
 
 class Triangle(Settings):
     """Linear from `start` up to `peak` at the fraction `top` of the run, then linear down to `end`."""
@@ -111,6 +133,9 @@ class Triangle(Settings):
         if t.fraction < self.top:
             return self.start + (self.peak - self.start) * t.fraction / self.top
         return self.peak + (self.end - self.peak) * (t.fraction - self.top) / (1.0 - self.top)
+
+    def extent(self) -> tuple[float, float]:
+        return min(self.start, self.peak, self.end), max(self.start, self.peak, self.end)
 
 
 class Steps(Settings):
@@ -140,16 +165,23 @@ class Steps(Settings):
         now = t.epoch if self.epochs is not None else t.fraction
         return [value for value, start in zip(self.values, self._starts, strict=True) if start <= now][-1]
 
+    def extent(self) -> tuple[float, float]:
+        return min(self.values), max(self.values)
+
 
 class Exponential(Settings):
     """start * (1 / 10^decades)^(k/K): `decades` orders of magnitude lower at the end of the run."""
 
     kind: Literal["exponential"] = "exponential"
     start: float
-    decades: float = 3.0
+    decades: float = Field(default=3.0, ge=-30.0, le=30.0)
 
     def at(self, t: Moment) -> float:
         return float(self.start * 10.0 ** (-self.decades * t.fraction))
+
+    def extent(self) -> tuple[float, float]:
+        ends = self.start, float(self.start * 10.0**-self.decades)
+        return min(ends), max(ends)
 
 
 NUMBER = r"[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?"
@@ -171,7 +203,10 @@ def parse(value: Any) -> Any:
                 f"'{value}' is no schedule; write a number, a table or a formula such as 0.03*cos(7*pi*k/(16*K))"
             )
         scale, wave, turns, below, over = match.groups()
-        phase = float(turns or 1) / float(below or over or 1)
+        below = float(below or over or 1)
+        if not below:
+            raise ValueError(f"'{value}' divides by 0")
+        phase = float(turns or 1) / below
         return {"kind": "cosine" if wave == "cos" else "sine", "scale": float(scale or 1), "phase": phase}
     return value
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rte import registry
-from rte.config import RunConfig, merge, parse_override, read_preset, resolve
+from rte.config import RunConfig, check_sections, merge, parse_override, read_preset, resolve
 from rte.errors import CheckpointError, ConfigError
 from rte.files import read_json
 from rte.reproduce.define import AS_BATCH, Cell, Size, Table
@@ -80,6 +80,7 @@ def configure(table: Table, cell: Cell, options: Options, seed: int) -> RunConfi
         settings = merge(settings, table.laptop)
     for text in options.overrides:
         change = parse_override(text)
+        check_sections(change)
         ratio = change.get("noise", {}).get("ratio") if isinstance(change.get("noise"), dict) else None
         if ratio is not None and settings.get("noise", {}).get("name") in ("none", "labels"):
             raise ConfigError(f"--set {text}: '{cell.title}' of {table.name} takes no ratio; choose cells with --only.")

@@ -22,8 +22,8 @@ class TrainConfig(Settings):
     optimizer: Literal["sgd", "adam", "muon"] = setting(
         "sgd", "sgd (Nesterov momentum, as in the paper), adam, or muon (orthogonal steps for convolutions)"
     )
-    lr: Schedule = setting(Cosine(scale=0.1), "learning rate", search=(1e-5, 0.1))
-    weight_decay: Schedule = setting(constant(5e-4), "L2 penalty on all weights", search=(5e-5, 2e-3))
+    lr: Schedule = setting(Cosine(scale=0.1), "learning rate", search=(1e-5, 0.1), ge=0.0)
+    weight_decay: Schedule = setting(constant(5e-4), "L2 penalty on all weights", search=(5e-5, 2e-3), ge=0.0)
     momentum: float = setting(0.9, "momentum of sgd and muon, beta_1 of adam", ge=0.0, lt=1.0)
     nesterov: bool = setting(True, "Nesterov's form of momentum")
     accumulate: int = setting(1, "pieces a batch is computed in, one after another, to save memory", ge=1)
@@ -35,7 +35,10 @@ class TrainConfig(Settings):
         0, "examples whose labels are known to be right, which noise is not injected into: how many, or a file of names"
     )
     resolution: Schedule = setting(
-        constant(1.0), "share of the side at which training sees images; below 1, steps are cheaper and coarser"
+        constant(1.0),
+        "share of the side at which training sees images; below 1, steps are cheaper and coarser",
+        gt=0.0,
+        le=1.0,
     )
     holdout: float = setting(0.0, "share of the noisily labelled training set kept aside for selection", ge=0.0, lt=1.0)
     device: str = setting("auto", "auto, cpu, cuda, cuda:1, mps")
