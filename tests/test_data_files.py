@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import struct
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -183,10 +185,43 @@ def test_postscript_is_never_run(tmp_path: Path) -> None:
 
 
 def test_image_too_large_to_be_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = saved(tmp_path / "a.png", smooth(20, 20))
+    path = saved(tmp_path / "a.png", smooth(1500, 1000))
+    with pytest.raises(DataError, match=r"a\.png has 2 megapixels, more than the 1 that are allowed; set data.megapixels"):
+        decode(path, 3, megapixels=1)
+    assert decode(path, 3, megapixels=2).shape == (1500, 1000, 3)
+    jpeg = saved(tmp_path / "a.jpg", smooth(1500, 1000))
+    assert decode(jpeg, 3, 200, megapixels=1).shape == (300, 200, 3), "it is decoded at a quarter"
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
-    with pytest.raises(DataError, match=r"a\.png cannot be read \(Image size \(400 pixels\) exceeds limit"):
+    with pytest.raises(DataError, match=r"a\.png has 2 megapixels"):
         decode(path, 3)
+
+
+def png(path: Path, width: int, height: int) -> Path:
+    """A white picture of one bit a pixel, of any size, without making it in memory."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    packer, row = zlib.compressobj(1), b"\0" + b"\xff" * (width // 8)
+    data = b"".join(packer.compress(row) for _ in range(height)) + packer.flush()
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0))
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", data) + chunk(b"IEND", b""))
+    return path
+
+
+def test_a_small_file_of_400_megapixels_is_refused_unless_it_is_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = png(tmp_path / "bomb.png", 20_000, 20_000)
+    assert path.stat().st_size < 1_000_000
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", Image.MAX_IMAGE_PIXELS)
+    with pytest.raises(DataError, match=r"bomb\.png has 400 megapixels, more than the 80 that are allowed"):
+        FileImages.open([path])
+    path = png(tmp_path / "large.png", 12_000, 8_000)
+    with pytest.raises(DataError, match=r"large\.png has 96 megapixels"):
+        decode(path, 1)
+    images = FileImages.open([path], channels=1, shorter=64, megapixels=100)
+    np.testing.assert_array_equal(images.fetch(np.array([0])), np.full((1, 64, 96, 1), 255))
 
 
 @pytest.mark.parametrize(
@@ -264,6 +299,19 @@ def test_file_that_changed_its_size(tmp_path: Path) -> None:
         images.fetch(np.array([0]))
 
 
+def test_of_very_many_files_some_headers_are_read_and_an_odd_one_gets_the_size_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "FEW", 10)
+    odd, absent = saved(tmp_path / "odd.png", smooth(8, 6)), tmp_path / "absent.png"
+    path = saved(tmp_path / "a.png", smooth(4, 4))
+    images = FileImages.open([path, odd, absent, *[path] * 97], channels=3)
+    assert images.size == (4, 4)
+    assert images.fetch(np.array([0, 1])).shape == (2, 4, 4, 3)
+    with pytest.raises(DataError, match=r"absent\.png does not exist"):
+        images.fetch(np.array([2]))
+
+
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     seen: list[Path] = []
     original = files.decode
@@ -322,8 +370,8 @@ def test_image_files_below_a_folder(tmp_path: Path) -> None:
     (tmp_path / ".hidden").mkdir()
     for name in ("z.PNG", "b/a.jpg", "notes.txt", ".c.png", ".hidden/d.png"):
         (tmp_path / name).touch()
-    assert image_files(tmp_path) == [tmp_path / "b/a.jpg", tmp_path / "z.PNG"]
-    assert image_files(tmp_path / "z.PNG") == [tmp_path / "z.PNG"]
+    assert image_files(tmp_path) == [str(tmp_path / "b/a.jpg"), str(tmp_path / "z.PNG")]
+    assert image_files(tmp_path / "z.PNG") == [str(tmp_path / "z.PNG")]
     (tmp_path / "b/a.jpg").unlink()
     (tmp_path / "b/a.doc").touch()
     with pytest.raises(
@@ -351,7 +399,7 @@ def test_linked_folders_are_searched_and_a_circle_ends(tmp_path: Path) -> None:
     (root / "link").symlink_to(elsewhere, target_is_directory=True)
     (elsewhere / "back").symlink_to(root, target_is_directory=True)
     found, _ = files.walk(root)
-    assert [path.name for path in found] == ["a.png"]
+    assert found == [str(root / "link" / "a.png")]
 
 
 def test_a_folder_that_cannot_be_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

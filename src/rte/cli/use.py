@@ -48,8 +48,7 @@ def predict(run: opt.Run, images: opt.Images, out: opt.Csv = None, probabilities
     from rte.run.predictor import Predictor, open_images
 
     predictor = Predictor.load(run)
-    shorter = getattr(predictor.config.data, "shorter", None)
-    opened = open_images(images, predictor.spec.channels, shorter=shorter)
+    opened = open_images(images, predictor.spec.channels, predictor.config.data)
     predictor.write_csv(opened, out, probabilities=probabilities)
     if out:
         make_console().print(f"Predictions are in {out}.", highlight=False)

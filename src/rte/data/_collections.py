@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rte.data.files import SUFFIXES, FileImages
+from rte.data.files import MEGAPIXELS, SUFFIXES, FileImages
 from rte.data.types import Labels, Split
 from rte.errors import DataError
 from rte.settings import Settings, setting
@@ -21,6 +21,7 @@ class PhotoConfig(Settings):
     """How photographs are read."""
 
     shorter: int | None = setting(512, "reduce images whose shorter side is longer than this; none: as they are", ge=1)
+    megapixels: int = setting(MEGAPIXELS, "refuse images that have more, once decoded", ge=1)
     cache_mb: int = setting(0, "memory that decoded images may take, in MiB", ge=0)
 
 
@@ -117,4 +118,4 @@ def check_present(paths: Sequence[Path], listed: Path, collection: Collection) -
 
 def photographs(paths: Sequence[Path], y: Labels, cfg: PhotoConfig) -> Split:
     """Colour images of whatever size, and their labels (N,)."""
-    return Split(FileImages(paths, None, 3, shorter=cfg.shorter, cache_mb=cfg.cache_mb), y)
+    return Split(FileImages(paths, None, 3, shorter=cfg.shorter, megapixels=cfg.megapixels, cache_mb=cfg.cache_mb), y)

@@ -7,8 +7,12 @@ and CMYK as RGB, 16-bit grey as round(v / 257), and anything transparent laid on
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from threading import Lock
@@ -17,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
+from rte.data._paths import SUFFIXES, Paths, image_files, walk
 from rte.data.types import Pixels
 from rte.errors import DataError
 
-SUFFIXES = (
-    ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm",
-)  # fmt: skip
+__all__ = ["SUFFIXES", "FileImages", "decode", "image_files", "walk"]
+
 # Named one by one because Pillow would hand an EPS file to Ghostscript, that is, run it.
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 GREY = frozenset({"1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L"})
@@ -39,6 +43,11 @@ TURNS = {
 SIDEWAYS = (5, 6, 7, 8)
 PROBED = 256
 """Files whose headers are read at a time."""
+FEW = 20_000
+"""Of more files, so many headers are read, evenly spread: a million would take minutes before a run begins."""
+MEGAPIXELS = 80
+"""Larger images are refused unless asked for: a file of a few kilobytes may unpack to gigabytes."""
+warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)  # we refuse those, in a sentence of our own
 
 
 class FileImages:
@@ -46,21 +55,23 @@ class FileImages:
 
     `size` is the (height, width) that all images have once decoded, or None.
     `shorter`: images whose shorter side is longer are reduced to it while decoding.
+    `megapixels`: images with more pixels than that, as they are decoded, are refused.
     `cache_mb`: how much memory decoded images may take. A full cache keeps what it has: training visits every image
     once an epoch, and then throwing out the oldest would throw out each image just before it is asked for again.
     """
 
     def __init__(
         self,
-        paths: Sequence[Path],
+        paths: Iterable[Path | str],
         size: tuple[int, int] | None,
         channels: int,
         *,
         shorter: int | None = None,
+        megapixels: int = MEGAPIXELS,
         cache_mb: int = 2048,
     ) -> None:
-        self.paths = tuple(map(os.fspath, paths))  # of a million files, Path objects take ten times the memory
-        self.shorter = shorter
+        self.paths = paths if isinstance(paths, Paths) else Paths(paths)
+        self.shorter, self.megapixels = shorter, megapixels
         self._size = size
         self._channels = channels
         self._room = cache_mb * 2**20
@@ -69,11 +80,19 @@ class FileImages:
 
     @classmethod
     def open(
-        cls, paths: Sequence[Path], *, channels: int | None = None, shorter: int | None = None, cache_mb: int = 2048
+        cls,
+        paths: Iterable[Path | str],
+        *,
+        channels: int | None = None,
+        shorter: int | None = None,
+        megapixels: int = MEGAPIXELS,
+        cache_mb: int = 2048,
     ) -> FileImages:
         """Images of whatever size the files' headers say; `channels` None means 1 if every image is grey, else 3."""
-        size, grey = probe(paths, shorter, need_colour=channels is None)
-        return cls(paths, size, channels or (1 if grey else 3), shorter=shorter, cache_mb=cache_mb)
+        kept = Paths(paths)
+        size, grey = probe(kept, shorter, need_colour=channels is None, megapixels=megapixels)
+        rest = {"shorter": shorter, "megapixels": megapixels, "cache_mb": cache_mb}
+        return cls(kept, size, channels or (1 if grey else 3), **rest)
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -95,16 +114,18 @@ class FileImages:
             return [self._image(int(i)).copy() for i in index]
         out = np.empty((len(index), *self._size, self._channels), dtype=np.uint8)
         for row, i in enumerate(index):
-            image = self._image(int(i))
+            image = self._image(int(i))  # not all of many headers were read
             if image.shape != out.shape[1:]:
-                raise DataError(f"{self.paths[int(i)]} has changed its size since this run began; start the run again.")
+                if len(self) <= FEW:
+                    raise DataError(f"{self.label(i)} has changed its size since this run began; start the run again.")
+                image = resized(image, self._size)
             out[row] = image
         return out
 
     def _image(self, i: int) -> Pixels:
         image = self._cache.get(i)
         if image is None:
-            image = decode(self.paths[i], self._channels, self.shorter)
+            image = decode(self.paths[i], self._channels, self.shorter, self.megapixels)
             with self._lock:
                 if i not in self._cache and image.nbytes <= self._room:
                     self._room -= image.nbytes
@@ -112,52 +133,22 @@ class FileImages:
         return image
 
 
-def image_files(path: Path) -> list[Path]:
-    """One image file, or all images anywhere below a folder, sorted by path."""
-    if not path.is_dir():
-        return [path]
-    found, skipped = walk(path)
-    if not found:
-        ignored = f" ({skipped} other files were ignored)" if skipped else ""
-        raise DataError(f"{path} holds no image{ignored}; give a folder with images ({' '.join(SUFFIXES)}).")
-    return found
-
-
-def walk(folder: Path) -> tuple[list[Path], int]:
-    """Image files anywhere below a folder, sorted, and how many other files were passed over."""
-    found, skipped = [], 0
-    seen: set[tuple[int, int]] = set()  # folders, since a link may lead back to one above it
-
-    def refuse(error: OSError) -> None:
-        raise DataError(f"{error.filename} cannot be listed ({error.strerror}); check its permissions.")
-
-    for here, below, files in os.walk(folder, onerror=refuse, followlinks=True):
-        status = os.stat(here)
-        if (status.st_dev, status.st_ino) in seen:
-            below[:] = []
-            continue
-        seen.add((status.st_dev, status.st_ino))
-        below[:] = sorted(name for name in below if not name.startswith("."))
-        shown = [name for name in files if not name.startswith(".")]
-        images = [name for name in shown if os.path.splitext(name)[1].lower() in SUFFIXES]
-        found += [Path(here, name) for name in images]
-        skipped += len(shown) - len(images)
-    return sorted(found), skipped
-
-
 def probe(
-    paths: Sequence[Path | str], shorter: int | None, *, need_colour: bool
+    paths: Sequence[Path | str], shorter: int | None, *, need_colour: bool, megapixels: int = MEGAPIXELS
 ) -> tuple[tuple[int, int] | None, bool]:
     """The size that all images have once decoded, or None, and whether all are grey.
 
-    Reads file headers only, and no more of them than it takes: a set of photographs is settled by its first few files.
+    Reads file headers only, and no more of them than it takes: a set of photographs is settled by its first few files,
+    one of very many by some of them, evenly spread.
     """
+    paths = paths[:: -(-len(paths) // FEW)] if len(paths) > FEW else paths
+    header = partial(_header, megapixels=megapixels)
     sizes: set[tuple[int, int]] = set()
     grey = True
     with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
-        first = map(_header, paths[:PROBED])  # one by one, since a few are often enough
+        first = map(header, paths[:PROBED])  # one by one, since a few are often enough
         rest = (paths[start : start + PROBED] for start in range(PROBED, len(paths), PROBED))
-        for size, is_grey in chain(first, chain.from_iterable(pool.map(_header, block) for block in rest)):
+        for size, is_grey in chain(first, chain.from_iterable(pool.map(header, block) for block in rest)):
             sizes.add(reduced(size, shorter))
             grey = grey and is_grey
             if len(sizes) > 1 and not (grey and need_colour):
@@ -165,38 +156,54 @@ def probe(
     return (sizes.pop() if len(sizes) == 1 else None), grey
 
 
-def _header(path: Path | str) -> tuple[tuple[int, int], bool]:
+def _header(path: Path | str, megapixels: int) -> tuple[tuple[int, int], bool]:
     """(height, width) once decoded, and whether the image is grey."""
-    try:
-        with Image.open(path, formats=FORMATS) as image:
-            width, height = image.size
-            return ((width, height) if orientation(image) in SIDEWAYS else (height, width)), image.mode in GREY
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise unreadable(path, error) from error
+    with _opened(path, megapixels) as image:
+        width, height = image.size
+        return ((width, height) if orientation(image) in SIDEWAYS else (height, width)), image.mode in GREY
 
 
-def decode(path: Path | str, channels: int, shorter: int | None = None) -> Pixels:
+def decode(path: Path | str, channels: int, shorter: int | None = None, megapixels: int = MEGAPIXELS) -> Pixels:
     """One file as uint8 (h, w, channels)."""
+    with _opened(path, megapixels) as image:
+        turn = orientation(image)
+        height, width = reduced((image.height, image.width), shorter)
+        # A JPEG can be decoded at a half, a quarter or an eighth of its size, which is several times as fast.
+        image.draft(None, (width, height))
+        if image.width * image.height > megapixels * 1e6:
+            raise too_large(path, image.width * image.height, megapixels)
+        image.load()
+        plain = flatten(image, channels)
+        if plain.size != (width, height):
+            plain = plain.resize((width, height), Image.Resampling.BILINEAR, reducing_gap=2.0)
+        if turn in TURNS:
+            plain = plain.transpose(TURNS[turn])
+        pixels = np.array(plain, dtype=np.uint8)
+    return pixels.reshape(*pixels.shape[:2], channels)
+
+
+@contextmanager
+def _opened(path: Path | str, megapixels: int) -> Iterator[Image.Image]:
+    """The image in a file; what goes wrong with it meanwhile becomes one sentence."""
+    if Image.MAX_IMAGE_PIXELS is not None and megapixels > MEGAPIXELS:
+        Image.MAX_IMAGE_PIXELS = max(Image.MAX_IMAGE_PIXELS, megapixels * 10**6)  # Pillow's own limit, for all threads
     try:
         with Image.open(path, formats=FORMATS) as image:
-            turn = orientation(image)
-            height, width = reduced((image.height, image.width), shorter)
-            # A JPEG can be decoded at a half, a quarter or an eighth of its size, which is several times as fast.
-            image.draft(None, (width, height))
-            image.load()
-            plain = flatten(image, channels)
-            if plain.size != (width, height):
-                plain = plain.resize((width, height), Image.Resampling.BILINEAR, reducing_gap=2.0)
-            if turn in TURNS:
-                plain = plain.transpose(TURNS[turn])
-            pixels = np.array(plain, dtype=np.uint8)
-    except MemoryError:
+            yield image
+    except (MemoryError, DataError):
         raise
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise too_large(path, int("".join(re.findall(r"\d+", str(error))[:1]) or 0), megapixels) from None
     except Exception as error:  # a damaged file can make Pillow's decoders raise nearly anything
         raise unreadable(path, error) from error
-    return pixels.reshape(*pixels.shape[:2], channels)
+
+
+def too_large(path: Path | str, pixels: int, megapixels: int) -> DataError:
+    """The sentence about an image of more pixels than anybody meant."""
+    return DataError(
+        f"{path} has {pixels / 1e6:.0f} megapixels, more than the {megapixels} that are allowed; set data.megapixels "
+        "higher, or take it out of the dataset."
+    )
 
 
 def unreadable(path: Path | str, error: Exception) -> DataError:
@@ -229,6 +236,12 @@ def reduced(size: tuple[int, int], shorter: int | None) -> tuple[int, int]:
     return height, width
 
 
+def resized(pixels: Pixels, size: tuple[int, int]) -> Pixels:
+    """uint8 (h, w, C) as (*size, C)."""
+    plain = Image.fromarray(pixels if pixels.shape[2] == 3 else pixels[:, :, 0])
+    return np.array(plain.resize(size[::-1], Image.Resampling.BILINEAR), np.uint8).reshape(*size, pixels.shape[2])
+
+
 def flatten(image: Image.Image, channels: int) -> Image.Image:
     """The image in mode L or RGB, transparent parts laid on white."""
     mode = "L" if channels == 1 else "RGB"
@@ -240,6 +253,8 @@ def flatten(image: Image.Image, channels: int) -> Image.Image:
         image = image.convert("RGBA")
         white = Image.new("RGBA", image.size, "white")
         image = Image.alpha_composite(white, image)
+    if image.mode in ("1", "L"):
+        return image.convert(mode)
     return image if image.mode == mode else image.convert("RGB").convert(mode)
 
 

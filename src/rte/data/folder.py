@@ -9,7 +9,7 @@ import numpy as np
 
 from rte.data._labels import sorted_by_value
 from rte.data._places import find
-from rte.data.files import SUFFIXES, FileImages, walk
+from rte.data.files import MEGAPIXELS, SUFFIXES, FileImages, walk
 from rte.data.statistics import with_test_share
 from rte.data.types import Dataset, Labels, Split, Subset
 from rte.errors import DataError
@@ -27,6 +27,7 @@ class Config(Settings):
     test_share: float = setting(0.0, "share of the training images set apart for testing", ge=0.0, lt=1.0)
     channels: Literal[1, 3] | None = setting(None, "1 grey, 3 colour; none: grey if all images are")
     shorter: int | None = setting(None, "reduce images whose shorter side is longer than this", ge=1)
+    megapixels: int = setting(MEGAPIXELS, "refuse images that have more, once decoded", ge=1)
     cache_mb: int = setting(2048, "memory that decoded images may take, in MiB", ge=0)
 
 
@@ -43,7 +44,11 @@ def load(cfg: Config, data_dir: Path | None) -> Dataset:
     train_paths, y = images_of(train_root, classes)
     test_paths, y_test = images_of(test_root, classes) if test_root else ([], np.zeros(0, dtype=np.int64))
     images = FileImages.open(
-        train_paths + test_paths, channels=cfg.channels, shorter=cfg.shorter, cache_mb=cfg.cache_mb
+        train_paths + test_paths,
+        channels=cfg.channels,
+        shorter=cfg.shorter,
+        megapixels=cfg.megapixels,
+        cache_mb=cfg.cache_mb,
     )
     n = len(train_paths)
     # One FileImages for both parts: they share its cache, its size and its number of channels.
@@ -77,7 +82,7 @@ def visible(folder: Path) -> list[Path]:
         raise DataError(f"{folder} cannot be listed ({error.strerror}); check its permissions.") from error
 
 
-def images_of(root: Path, classes: tuple[str, ...]) -> tuple[list[Path], Labels]:
+def images_of(root: Path, classes: tuple[str, ...]) -> tuple[list[str], Labels]:
     """All images below root/<class>, sorted by path within a class, and their labels."""
     strange = [child for child in subfolders(root) if child.name not in classes]
     if strange:
@@ -85,7 +90,7 @@ def images_of(root: Path, classes: tuple[str, ...]) -> tuple[list[Path], Labels]
             f"{strange[0]} is no class of the training images ({', '.join(classes[:8])}"
             f"{', …' if len(classes) > 8 else ''}); remove or rename the folder."
         )
-    paths: list[Path] = []
+    paths: list[str] = []
     counts = []
     for name in classes:
         found, skipped = walk(root / name) if (root / name).is_dir() else ([], 0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import os
+import stat
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +15,7 @@ import numpy as np
 
 from rte.data._labels import as_labels, class_values, encode
 from rte.data._places import find
-from rte.data.files import FileImages
+from rte.data.files import MEGAPIXELS, FileImages
 from rte.data.statistics import with_test_share
 from rte.data.types import Dataset, Labels, Split, Subset
 from rte.errors import DataError, did_you_mean
@@ -29,15 +31,18 @@ class Config(Settings):
     test_share: float = setting(0.0, "share of the training images set apart for testing", ge=0.0, lt=1.0)
     channels: Literal[1, 3] | None = setting(None, "1 grey, 3 colour; none: grey if all images are")
     shorter: int | None = setting(None, "reduce images whose shorter side is longer than this", ge=1)
+    megapixels: int = setting(MEGAPIXELS, "refuse images that have more, once decoded", ge=1)
     cache_mb: int = setting(2048, "memory that decoded images may take, in MiB", ge=0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table; `true_label` is empty where it is not known."""
+    """One line of the table; `true_label` is empty where it is not known. `file` is what the system calls the file,
+    whatever its path."""
 
     line: int
-    path: Path
+    path: str
+    file: tuple[int, int]
     label: str
     split: str
     true_label: str
@@ -64,7 +69,11 @@ def load(cfg: Config, data_dir: Path | None) -> Dataset:
     y_test = labels(test, [row.true_label or row.label for row in test])
     y_true = labels(train, true_labels(train, file)) if any(row.true_label for row in train) else None
     images = FileImages.open(
-        [row.path for row in train + test], channels=cfg.channels, shorter=cfg.shorter, cache_mb=cfg.cache_mb
+        (row.path for row in train + test),
+        channels=cfg.channels,
+        shorter=cfg.shorter,
+        megapixels=cfg.megapixels,
+        cache_mb=cfg.cache_mb,
     )
     n = len(train)
     train_split = Split(Subset(images, np.arange(n)), y)
@@ -75,9 +84,9 @@ def load(cfg: Config, data_dir: Path | None) -> Dataset:
 
 def refuse_doubles(rows: list[Row], file: Path) -> None:
     """One file with two labels says nothing, and one in both splits would be tested on what it was trained on."""
-    first: dict[str, Row] = {}
+    first: dict[tuple[int, int], Row] = {}
     for row in rows:
-        before = first.setdefault(os.path.realpath(row.path), row)
+        before = first.setdefault(row.file, row)
         if before.split != row.split:
             raise DataError(
                 f"{row.path} is listed for {before.split} in line {before.line} of {file} and for {row.split} in line "
@@ -150,9 +159,14 @@ def row_of(values: list[str], columns: list[str], line: int, file: Path) -> Row:
     split = field.get("split", "train").lower()
     if split not in ("train", "test"):
         raise DataError(f"line {line} of {file} has the split '{split}'; {did_you_mean(split, ('train', 'test'))}")
-    path = file.parent / Path(field["path"]).expanduser()
-    if not path.is_file():
+    path = os.path.join(file.parent, os.path.expanduser(field["path"]))
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        status = None
+    if status is None or not stat.S_ISREG(status.st_mode):
         raise DataError(
             f"line {line} of {file} names {path}, which does not exist; correct the path or remove the line."
         )
-    return Row(line, path, field["label"], split, field.get("true_label", ""))
+    number = (status.st_dev, status.st_ino)
+    return Row(line, path, number, sys.intern(field["label"]), sys.intern(split), field.get("true_label", ""))

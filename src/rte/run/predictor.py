@@ -20,6 +20,7 @@ from rte.errors import DataError
 from rte.methods.base import Method
 from rte.run.build import InputSpec
 from rte.run.folder import load_method
+from rte.settings import Settings
 from rte.train.device import choose_device
 from rte.train.sweep import outputs
 from rte.views.loader import Loader
@@ -66,10 +67,10 @@ class Predictor:
                 rows.writerow([images.label(i), self.spec.classes[int(row.argmax())], f"{row.max():.6f}", *shares])
 
 
-def open_images(source: str, channels: int, *, shorter: int | None = None) -> Images:
+def open_images(source: str, channels: int, data: Settings | None = None) -> Images:
     """The images of an .npz file (array x), of a folder (searched through), or one image file.
 
-    shorter: to what the training images were reduced, so that these are seen alike.
+    data: how the training images were read, so that these are seen alike.
     """
     path = Path(source)
     if path.suffix == ".npz":
@@ -80,4 +81,5 @@ def open_images(source: str, channels: int, *, shorter: int | None = None) -> Im
         if name is None:
             raise DataError(f"{path} has no array x; store the images (N, H, W) or (N, H, W, C) under that name.")
         return ArrayImages(as_pixels(stored[name], f"{path}: {name}"))
-    return FileImages.open(image_files(path), channels=channels, shorter=shorter, cache_mb=0)
+    alike = {name: getattr(data, name) for name in ("shorter", "megapixels") if hasattr(data, name)}
+    return FileImages.open(image_files(path), channels=channels, cache_mb=0, **alike)
