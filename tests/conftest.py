@@ -25,6 +25,10 @@ os.environ["OMP_NUM_THREADS"] = "1"
 """Of the programs that tests start: `make test` runs as many tests beside each other as there are cores."""
 
 
+os.environ["XDG_DATA_HOME"] = os.devnull
+"""The default data folder lies in it: tests must not find what somebody has fetched."""
+
+
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 """Some virtual machines offer AMX and then call it an illegal instruction, which would end tests of half precision."""
 

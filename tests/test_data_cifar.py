@@ -165,9 +165,7 @@ def test_class_names() -> None:
 
 def test_no_data_folder() -> None:
     for module in (cifar10, cifar100):
-        with pytest.raises(
-            DataError, match=rf"--data-dir DIR or set RTE_DATA.*rte data get {module.RELEASE.name} --to DIR"
-        ):
+        with pytest.raises(DataError, match=rf"--data-dir DIR or set RTE_DATA.*rte data get {module.RELEASE.name}`"):
             module.load(module.Config(), None)
 
 

@@ -186,7 +186,9 @@ def test_postscript_is_never_run(tmp_path: Path) -> None:
 
 def test_image_too_large_to_be_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = saved(tmp_path / "a.png", smooth(1500, 1000))
-    with pytest.raises(DataError, match=r"a\.png has 2 megapixels, more than the 1 that are allowed; set data.megapixels"):
+    with pytest.raises(
+        DataError, match=r"a\.png has 2 megapixels, more than the 1 that are allowed; set data.megapixels"
+    ):
         decode(path, 3, megapixels=1)
     assert decode(path, 3, megapixels=2).shape == (1500, 1000, 3)
     jpeg = saved(tmp_path / "a.jpg", smooth(1500, 1000))

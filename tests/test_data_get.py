@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import shutil
+import sys
 import tarfile
 import threading
 from collections.abc import Iterator
@@ -16,7 +17,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from rte.cli import main
 from rte.data import cifar10, get
+from rte.data._places import default_folder, required
 from rte.data.get import Archive, SourceFailed, fetch
 from rte.errors import DataError
 
@@ -109,6 +112,24 @@ def test_downloads_checks_and_installs(tmp_path: Path, site: Site) -> None:
     assert "complete" in said[-1]
     assert "--data-dir" in said[-1]
     assert folder.stat().st_mode & 0o055 == (tmp_path / "new").stat().st_mode & 0o055
+
+
+def test_without_a_place_it_goes_to_the_default_folder_where_runs_find_it(
+    tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    if default_folder().parent != tmp_path:
+        pytest.skip("this platform keeps data elsewhere")
+    said: list[str] = []
+    for _ in range(2):
+        assert fetch("cifar100", say=said.append) == tmp_path / "rte" / "set"
+        assert "`rte fit cifar100` finds it there" in said[-1]
+    assert required(None, "cifar100", "get it.") == tmp_path / "rte"
+    monkeypatch.setattr(sys, "argv", ["rte", "data", "get", "cifar100", "--to", str(tmp_path / "elsewhere")])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 0
+    assert listing(tmp_path / "elsewhere") == EXPECTED
 
 
 def test_complete_set_is_left_alone(tmp_path: Path, site: Site) -> None:

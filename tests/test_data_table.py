@@ -101,6 +101,10 @@ def test_test_share(folder: Path) -> None:
         ("path,label\n", r"list\.csv lists no training images"),
         ("file,label\nimg/0.png,a\n", r"list\.csv has no column 'path' in its first line \(it has: file, label\)"),
         ("path,label,label\nimg/0.png,a,b\n", r"list\.csv names a column twice"),
+        (
+            lines("img/0.png,a", "~nouser/x.png,b"),
+            r"line 3 of .*list\.csv names .*~nouser/x\.png, which does not",
+        ),
         (lines("img/0.png,a", "img/9.png,b"), r"line 3 of .*list\.csv names .*img/9\.png, which does not exist"),
         (lines("img/0.png,a", "", "img/1.png"), r"line 4 of .*list\.csv has 1 fields but there are 2 columns"),
         (lines("img/0.png,a,b"), r"line 2 of .*list\.csv has 3 fields but there are 2 columns"),

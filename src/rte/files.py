@@ -87,6 +87,14 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def expanded(path: str | Path) -> Path:
+    """The path with ~ and ~user filled in."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:  # there is no such user
+        raise UserError(f"{path} names the home folder of nobody on this machine; write the path in full.") from None
+
+
 def read_text(path: Path) -> str:
     """A text file's content."""
     try:

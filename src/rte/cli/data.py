@@ -8,7 +8,7 @@ from rte.cli.words import make_console
 
 
 @data_app.command("get")
-def data_get(name: opt.Download, to: opt.To) -> None:
+def data_get(name: opt.Download, to: opt.To = None) -> None:
     """Download a dataset and check it against its published checksum."""
     from rte.data.get import fetch
 

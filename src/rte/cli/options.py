@@ -30,7 +30,8 @@ Set = Annotated[
     list[str] | None, typer.Option("--set", help="Any setting: --set method.q=0.3 --set train.lr=0.05; repeatable.")
 ]
 DataDir = Annotated[
-    Path | None, typer.Option("--data-dir", envvar="RTE_DATA", help="The folder that datasets are looked for in.")
+    Path | None,
+    typer.Option("--data-dir", envvar="RTE_DATA", help="The folder of datasets, instead of the default one."),
 ]
 Run = Annotated[Path, typer.Argument(help="A run folder.")]
 
@@ -76,7 +77,9 @@ Confusion = Annotated[Path, typer.Argument(help="K x K counts, a row per true cl
 
 What = Annotated[str, typer.Argument(help="methods, data, nets, presets, noise or all.")]
 Download = Annotated[str, typer.Argument(help="cifar10 or cifar100.")]
-To = Annotated[Path, typer.Option("--to", help="The folder to put it in; point --data-dir or RTE_DATA there.")]
+To = Annotated[
+    Path | None, typer.Option("--to", envvar="RTE_DATA", help="The folder to put it in, instead of the default one.")
+]
 
 TableName = Annotated[
     str, typer.Argument(help="A table or figure by name, all, or list (what there is, with its cost).")

@@ -56,7 +56,7 @@ def load_release(
     release: Release, data_dir: Path | None, *, label: str, classes: tuple[str, ...], name: str
 ) -> Dataset:
     """The dataset of a release, found in the data folder or in its own folder below, with the named kind of label."""
-    place = locate(release, required(data_dir, release.name))
+    place = locate(release, required(data_dir, release.name, f"run `rte data get {release.name}`."))
     parts = []
     for stems, records in ((release.train, release.train_records), (release.test, release.test_records)):
         pixels, y = read(release, place, stems, records, label, len(classes))

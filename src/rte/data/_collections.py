@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rte.data._places import required
 from rte.data.files import MEGAPIXELS, SUFFIXES, FileImages
 from rte.data.types import Labels, Split
 from rte.errors import DataError
@@ -45,18 +46,7 @@ class Collection:
 
 def data_folder(collection: Collection, data_dir: Path | None) -> Path:
     """The folder datasets are looked for under, or the sentence that tells how to name one."""
-    if data_dir is None:
-        raise DataError(
-            f"{collection.title} needs a data folder; pass --data-dir DIR or set RTE_DATA; to get the files, "
-            f"{collection.remedy}"
-        )
-    folder = Path(data_dir).expanduser()
-    if not folder.is_dir():
-        raise DataError(
-            f"the data folder {folder} does not exist; pass another --data-dir or set RTE_DATA; to get "
-            f"{collection.title}, {collection.remedy}"
-        )
-    return folder
+    return required(data_dir, collection.title, collection.remedy)
 
 
 def locate(collection: Collection, data_dir: Path) -> Path:

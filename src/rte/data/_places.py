@@ -5,30 +5,34 @@ from __future__ import annotations
 from pathlib import Path
 
 from rte.errors import DataError
+from rte.files import expanded
 
 
-def required(data_dir: Path | None, name: str) -> Path:
-    """The folder datasets are looked for under, or the sentence that tells how to name one."""
+def default_folder() -> Path:
+    """The folder that datasets are kept in unless another one is named; where that is depends on the platform."""
+    from platformdirs import user_data_path
+
+    return user_data_path("rte", appauthor=False)
+
+
+def required(data_dir: Path | None, title: str, remedy: str) -> Path:
+    """The folder datasets are looked for under, or a sentence on how to name one and to get what is missing."""
+    folder = default_folder() if data_dir is None else expanded(data_dir)
+    if folder.is_dir():
+        return folder
     if data_dir is None:
-        raise DataError(
-            f"{name} needs a data folder; pass --data-dir DIR or set RTE_DATA "
-            f"(`rte data get {name} --to DIR` fetches the files)."
-        )
-    folder = Path(data_dir).expanduser()
-    if not folder.is_dir():
-        raise DataError(
-            f"the data folder {folder} does not exist; pass another --data-dir or set RTE_DATA, "
-            f"or fetch the files into it with `rte data get {name} --to {folder}`."
-        )
-    return folder
+        raise DataError(f"{title} needs a data folder; pass --data-dir DIR or set RTE_DATA; to get the files, {remedy}")
+    raise DataError(
+        f"the data folder {folder} does not exist; pass another --data-dir or set RTE_DATA; to get {title}, {remedy}"
+    )
 
 
 def find(path: str, data_dir: Path | None, *, folder: bool) -> Path:
     """A path as it was given, from here or else from the data folder; `folder` says which kind it has to be."""
     if not path:
         raise DataError("no path was given; name it, as in folder:PATH, table:FILE.csv or FILE.npz.")
-    given = Path(path).expanduser()
-    places = [given] if data_dir is None or given.is_absolute() else [given, Path(data_dir).expanduser() / given]
+    given, base = expanded(path), default_folder() if data_dir is None else expanded(data_dir)
+    places = [given] if given.is_absolute() or (data_dir is None and not base.is_dir()) else [given, base / given]
     for place in places:
         if place.is_dir() if folder else place.is_file():
             return place

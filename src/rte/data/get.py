@@ -27,7 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from rte.data._places import default_folder
 from rte.errors import DataError, did_you_mean
+from rte.files import expanded
 
 Say = Callable[[str], None]
 Progress = Callable[[int, int], None]
@@ -82,18 +84,18 @@ class SourceFailed(Exception):
     """One way of getting the files did not work; the reason is part of a sentence."""
 
 
-def fetch(name: str, to: Path, *, say: Say = print, progress: Progress | None = None) -> Path:
-    """Puts the binary release of a dataset under `to`, every file checked, and returns its folder.
+def fetch(name: str, to: Path | None = None, *, say: Say = print, progress: Progress | None = None) -> Path:
+    """Puts the binary release of a dataset under `to`, or into the default folder, and returns its own folder there.
 
-    Files that are there and right are left alone; nothing incomplete ever carries a final name.
+    Every file is checked. Files that are there and right are left alone; nothing incomplete ever carries a final name.
     """
     if name not in ARCHIVES:
         raise DataError(f"there is nothing to fetch for '{name}'; {did_you_mean(name, ARCHIVES)}")
     archive = ARCHIVES[name]
-    folder = Path(to).expanduser() / archive.folder
+    folder = (default_folder() if to is None else expanded(to)) / archive.folder
     wanted = [file for file, sha1 in archive.files.items() if not has_sha1(folder / file, sha1)]
     if not wanted:
-        say(f"{name} is complete in {folder}; nothing to do.")
+        say(f"{name} is complete in {folder}, nothing to do; {_hint(name, folder.parent)}")
         return folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -104,8 +106,15 @@ def fetch(name: str, to: Path, *, say: Say = print, progress: Progress | None = 
         raise DataError(
             f"{folder.parent} cannot be written to ({error.strerror or error}); choose another --to."
         ) from error
-    say(f"{name} is complete in {folder}; pass --data-dir {folder.parent} or set RTE_DATA to it.")
+    say(f"{name} is complete in {folder}; {_hint(name, folder.parent)}")
     return folder
+
+
+def _hint(name: str, home: Path) -> str:
+    """How a run finds what was fetched."""
+    if home.resolve() == default_folder().resolve():
+        return f"`rte fit {name}` finds it there."
+    return f"pass --data-dir {home} or set RTE_DATA to it."
 
 
 def obtain(name: str, archive: Archive, work: Path, say: Say, progress: Progress | None) -> None:

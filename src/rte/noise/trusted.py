@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rte.data.types import Dataset
 from rte.errors import ConfigError, DataError
+from rte.files import expanded
 from rte.rng import generator
 
 Rows = NDArray[np.int64]
@@ -21,7 +22,7 @@ def trusted_rows(dataset: Dataset, wanted: int | str, *, injected: bool, seed: i
     text file names one example per line, by its row number or, for files, by its path.
     """
     if isinstance(wanted, str):
-        return _of_file(dataset, Path(wanted).expanduser())
+        return _of_file(dataset, expanded(wanted))
     if wanted == 0:
         return np.zeros(0, np.int64)
     if dataset.y_true is None and not injected:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from rte import registry
 from rte.config import RunConfig, check_sections, merge, parse_override, read_preset, resolve
 from rte.errors import CheckpointError, ConfigError
-from rte.files import read_json
+from rte.files import expanded, read_json
 from rte.reproduce.define import AS_BATCH, Cell, Size, Table
 
 T = TypeVar("T")
@@ -153,9 +153,9 @@ def shard(all_: Sequence[T], text: str | None) -> list[T]:
 def anchored(config: RunConfig, data_dir: Path | None) -> RunConfig:
     """The same run with its label file found: as it was named from here, or else in the data folder."""
     file = config.noise.file
-    if not file or Path(file).expanduser().is_file() or data_dir is None:
+    if not file or expanded(file).is_file() or data_dir is None:
         return config
-    return replace(config, noise=config.noise.model_copy(update={"file": str(data_dir.expanduser() / file)}))
+    return replace(config, noise=config.noise.model_copy(update={"file": str(expanded(data_dir) / file)}))
 
 
 def check_same(folder: Path, config: RunConfig) -> None:

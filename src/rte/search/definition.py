@@ -17,7 +17,7 @@ from typing import Any, Literal
 import rte
 from rte.config import RunConfig, Tree, validate
 from rte.errors import CheckpointError, ConfigError
-from rte.files import read_json, write_json
+from rte.files import expanded, read_json, write_json
 from rte.search.population import Population, Record
 from rte.search.space import Space, from_tree, to_tree
 from rte.settings import Settings, setting
@@ -85,8 +85,8 @@ def _anchored(config: RunConfig) -> RunConfig:
     tree = config.tree()
     for section, key in (("data", "path"), ("noise", "file")):
         given = tree[section].get(key)
-        if given and Path(given).expanduser().exists():
-            tree[section][key] = str(Path(given).expanduser().resolve())
+        if given and expanded(given).exists():
+            tree[section][key] = str(expanded(given).resolve())
     return RunConfig.from_tree(tree)
 
 
