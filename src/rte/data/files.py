@@ -91,8 +91,8 @@ class FileImages:
         """Images of whatever size the files' headers say; `channels` None means 1 if every image is grey, else 3."""
         kept = Paths(paths)
         size, grey = probe(kept, shorter, need_colour=channels is None, megapixels=megapixels)
-        rest = {"shorter": shorter, "megapixels": megapixels, "cache_mb": cache_mb}
-        return cls(kept, size, channels or (1 if grey else 3), **rest)
+        colours = channels or (1 if grey else 3)
+        return cls(kept, size, colours, shorter=shorter, megapixels=megapixels, cache_mb=cache_mb)
 
     def __len__(self) -> int:
         return len(self.paths)
