@@ -116,12 +116,14 @@ class Task:
 
     `build(k)` makes the k-th network: another start for each k, the same in every process and after a resume. `trusted`
     are the indices of examples whose labels are known to be right; empty unless `train.trusted` asks for some.
+    `loading`: a trained state is loaded next, so what it holds need not be read from files again.
     """
 
     y: Tensor
     classes: int
     build: Callable[..., nn.Module]
     trusted: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
+    loading: bool = False
 
 
 Need: TypeAlias = Literal["noise rate", "matrix", "trusted examples"]

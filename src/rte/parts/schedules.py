@@ -17,7 +17,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -40,6 +40,23 @@ class Moment(Protocol):
 def ramp_up(share: float) -> float:
     """exp(-5 (1 - u)^2), u the share of the ramp that lies behind, kept inside 0..1: from 0.0067 up to 1."""
     return math.exp(-5.0 * (1.0 - min(max(share, 0.0), 1.0)) ** 2)
+
+
+class Within(NamedTuple):
+    """A moment of a part of a run, as if the part were a run of its own."""
+
+    epoch: int
+    epochs: int
+    fraction: float
+
+
+def within(t: Moment, begin: float, until: float, *, epoch: int = 0) -> Moment:
+    """t as it would be in a run of that part of this one alone, which began with epoch number `epoch`."""
+    if begin <= 0.0 and until >= 1.0:
+        return t
+    share = max(until - begin, 1e-6)
+    fraction = min(1.0, max(0.0, (t.fraction - begin) / share))
+    return Within(t.epoch - epoch, max(1, round(share * t.epochs)), fraction)
 
 
 class Constant(Settings):

@@ -9,26 +9,18 @@ from such predictions what images have in common.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from rte.parts.schedules import Moment
+from rte.parts.schedules import Moment, Within, within
 from rte.recipes.policy import MOST, Stage
 
 AGAIN = 0.5
 """Where in a run a network is that goes back to the labels."""
 ROUNDS = 20
 """How often targets are made to name each class as often as the labels do: they change no more after a few."""
-
-
-class Within(NamedTuple):
-    """A moment of a stage, as if the stage were a run of its own."""
-
-    epoch: int
-    epochs: int
-    fraction: float
 
 
 class Stages(nn.Module):
@@ -75,16 +67,11 @@ class Stages(nn.Module):
 
     def moment(self, t: Moment) -> Moment:
         """t as it would be in a run of this stage alone, or back at the labels, in the second half of the whole one."""
-        end = float(self.until[self.now])
-        if int(self.now) == 0 and end >= 1.0:
-            return t
-        began = float(self.began)
-        share = max(end - began, torch.finfo(torch.float32).eps)
-        fraction = min(1.0, max(0.0, (t.fraction - began) / share))
+        own = within(t, float(self.began), float(self.until[self.now]), epoch=int(self.epoch))
         if int(self.now) > 0 and not self.teaching:
-            fraction = AGAIN + (1.0 - AGAIN) * fraction
+            fraction = AGAIN + (1.0 - AGAIN) * own.fraction
             return Within(int(fraction * t.epochs), t.epochs, fraction)
-        return Within(t.epoch - int(self.epoch), max(1, round(share * t.epochs)), fraction)
+        return own
 
     def due(self, t: Moment) -> bool:
         """Called before every epoch: whether the next stage begins with it, to the nearest epoch; then it has begun."""

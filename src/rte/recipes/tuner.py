@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from rte.parts.noise_rate import UNTIL, NoiseEstimate
-from rte.parts.schedules import Moment
+from rte.parts.schedules import Moment, Within
 from rte.recipes.policy import EVEN, MOST, Choice, choose
-from rte.recipes.stages import Stages, Within
+from rte.recipes.stages import Stages
 
 
 class Tuner(nn.Module):

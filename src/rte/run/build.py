@@ -169,7 +169,7 @@ def build_method(
 
     cls = registry.method(config.method_name)
     known = torch.zeros(0, dtype=torch.int64) if trusted is None else trusted
-    return cls(config.method, Task(y, len(spec.classes), build, known)).to(device)
+    return cls(config.method, Task(y, len(spec.classes), build, known, loading=sample is None)).to(device)
 
 
 def settled(config: RunConfig, world: World) -> RunConfig:

@@ -1,0 +1,82 @@
+"""The noise matrix: from a file or a name, or estimated from a network, and the likelihood of labels under it.
+
+T[a, b] = P(given b | true a), (K, K) with rows that sum to 1; as `rte.noise` writes F.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from rte.errors import ConfigError
+from rte.noise.config import parse_noise
+from rte.noise.matrix import NoiseModel
+from rte.parts.losses import FLOOR
+
+
+def known_matrix(text: str, classes: int, what: str = "method.matrix") -> Tensor:
+    """T (K, K) in single precision, of noise written as on the command line.
+
+    symmetric:0.4, pair:0.45 and so on, matrix:FILE for a full T, matrix:FILE:RATIO for the shape of the mistakes.
+    """
+    noise = parse_noise(text)
+    if noise["name"] == "labels":
+        raise ConfigError(f"{what} = {text}: labels are no matrix; write symmetric:0.4, pair:0.45 or matrix:FILE.")
+    if noise["name"] == "matrix":
+        model = NoiseModel.from_file(noise["file"], noise["ratio"] or None)
+    else:
+        model = NoiseModel.named(noise["name"], classes, noise["ratio"])
+    if model.classes != classes:
+        raise ConfigError(
+            f"{what} = {text} is a matrix of {model.classes} classes, but the data have {classes}; give one for them."
+        )
+    return torch.from_numpy(model.F).float()
+
+
+def anchor_matrix(probs: Tensor, percentile: float) -> Tensor:
+    """T from the predictions (N, K) of a network that was trained on the given labels (Patrini 2017).
+
+    Row a is the prediction for the anchor of class a: the example at that percentile of p_a (100: the highest), the
+    nearest one not below it. What is predicted where the true class is certain is how labels of that class go wrong;
+    the few examples beyond the anchor may be outliers.
+    """
+    rank = math.ceil(percentile / 100 * (len(probs) - 1) - 1e-9)
+    T = probs[probs.kthvalue(rank + 1, dim=0).indices]
+    return T / T.sum(1, keepdim=True)
+
+
+def confusion_matrix(probs: Tensor, y: Tensor, *, soft: bool = False) -> Tensor:
+    """T from how often examples that are predicted as class a have the given label b (Goldberger & Ben-Reuven 2017).
+
+    probs (N, K), y (N,). `soft` counts each example for every class a by its p_a. A class that is never predicted has
+    the row of the identity.
+    """
+    classes = probs.shape[1]
+    given = torch.nn.functional.one_hot(y, classes).to(probs.dtype)
+    predicted = probs if soft else torch.nn.functional.one_hot(probs.argmax(1), classes).to(probs.dtype)
+    counts = predicted.T @ given
+    sums = counts.sum(1, keepdim=True)
+    return torch.where(sums > 0, counts / sums.clamp(min=FLOOR), torch.eye(classes).to(counts))
+
+
+def log_matrix(T: Tensor) -> Tensor:
+    """log T; what is impossible counts as nearly so."""
+    return T.clamp(min=FLOOR).log()
+
+
+def log_likelihood(logits: Tensor, y: Tensor, log_T: Tensor) -> Tensor:
+    """log P(given y | x) = log sum_a p_a T[a, y], where p = softmax(logits) is P(true | x). Returns (B,)."""
+    return _joint(logits, y, log_T).logsumexp(1)
+
+
+def believed(logits: Tensor, y: Tensor, log_T: Tensor) -> Tensor:
+    """The probability that the given label is right: P(true y | x, given y) = p_y T[y, y] / sum_a p_a T[a, y]: (B,)."""
+    return _joint(logits, y, log_T).softmax(1).gather(1, y[:, None]).squeeze(1)
+
+
+def _joint(logits: Tensor, y: Tensor, log_T: Tensor) -> Tensor:
+    """log p_a T[a, y], (B, K)."""
+    dtype = torch.float32 if logits.dtype in (torch.float16, torch.bfloat16) else None
+    return logits.log_softmax(1, dtype=dtype) + log_T[:, y].T
