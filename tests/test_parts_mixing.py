@@ -94,3 +94,12 @@ def test_label_numbers_are_refused() -> None:
     x, _ = batch()
     with pytest.raises(ConfigError, match="int64; give floating-point ones"):
         mixup(x, torch.arange(8), alpha=1.0)
+
+
+def test_each_example_may_have_a_weight_of_its_own() -> None:
+    x, targets = batch(4)
+    weight, order = torch.tensor([0.0, 0.25, 0.5, 1.0]), torch.tensor([1, 2, 3, 0])
+    for values in (x, targets):
+        mixed = mix(values, weight, order)
+        for b in range(4):
+            torch.testing.assert_close(mixed[b], mix(values, float(weight[b]), order)[b])

@@ -42,8 +42,13 @@ def draw(n: int, alpha: float, *, dominant: bool = False) -> tuple[float, Tensor
     return max(weight, 1.0 - weight) if dominant else weight, torch.randperm(n)
 
 
-def mix(values: Tensor, weight: float, order: Tensor) -> Tensor:
-    """weight * values[b] + (1 - weight) * values[order[b]], floating point (B, ...); label numbers must be one-hot."""
+def mix(values: Tensor, weight: float | Tensor, order: Tensor) -> Tensor:
+    """weight * values[b] + (1 - weight) * values[order[b]], floating point (B, ...); label numbers must be one-hot.
+
+    `weight` is one number, or one per example (B,).
+    """
     if not values.is_floating_point():
         raise ConfigError(f"mixup got values of {values.dtype}; give floating-point ones (labels as one-hot rows).")
+    if isinstance(weight, Tensor):
+        weight = weight.to(values.dtype).reshape(-1, *[1] * (values.ndim - 1))
     return torch.lerp(values[order], values, weight)
