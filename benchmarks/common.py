@@ -1,24 +1,30 @@
-"""What the benchmarks that train share: runs that are skipped when they are done, and how long runs may be."""
+"""What the benchmarks that train share: runs that are skipped when they are done, and what a step costs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
-from statistics import median
-from typing import Any, TypeAlias
+from statistics import mean, median
+from typing import Any
 
 from rte.config import RunConfig
 from rte.errors import CheckpointError, UserError
 from rte.files import read_json
-from rte.run.budget import Meter, metered, most, suitable
-from rte.run.build import Prepared, load_dataset, prepare, settled
+from rte.methods.base import Progress
+from rte.run.budget import with_budget
+from rte.run.build import load_dataset, make_trainer, prepare, settled
 from rte.run.folder import read_config
 from rte.run.start import resume, start
 from rte.train.distributed import World
+from rte.train.timeline import BySteps, Place
 from rte.train.trainer import Interrupted
 
-Lengths: TypeAlias = dict[str, dict[str, int]]
-"""Steps by the name of a run and by minutes."""
+FRACTIONS = tuple((i + 0.5) / 100 for i in range(100))
+"""Moments of a run at which the number of views and their resolution are looked up."""
+WARM, TIMED = 2, 4
+"""Steps that are made, and steps that are timed."""
 
 
 def plainly(main: Callable[[], None]) -> None:
@@ -31,57 +37,84 @@ def plainly(main: Callable[[], None]) -> None:
         raise SystemExit(str(error)) from None
 
 
-def trained(folder: Path, config: RunConfig, data_dir: Path | None = None) -> dict[str, Any]:
-    """The result of a run: read if it is there, continued if it was begun, else made."""
+def trained(
+    folder: Path,
+    config: RunConfig,
+    data_dir: Path | None = None,
+    *,
+    seconds: float | None = None,
+    like: Path | None = None,
+) -> dict[str, Any]:
+    """The result of a run: read if it is there, continued if it was begun, else made.
+
+    With `seconds` it is a run by the clock, or a run of the path that one has taken whose folder is `like`.
+    """
     if not folder.exists():
-        return start(config, folder, data_dir=data_dir)
-    if read_config(folder).digest != settled(config, World()).digest:
+        return start(config, folder, data_dir=data_dir, budget=seconds, clock=like)
+    found = read_config(folder)
+    if seconds is not None:
+        config = with_budget(config.with_net(found.net.name), seconds)
+    if found.digest != settled(config, World()).digest:
         raise CheckpointError(f"{folder} holds a run with other settings; choose another folder.")
     done = folder / "result.json"
     result: dict[str, Any] = read_json(done) if done.exists() else resume(folder, data_dir=data_dir)
     return result
 
 
-def prepared(config: RunConfig, data_dir: Path | None) -> Prepared:
-    return prepare(config, load_dataset(config, data_dir))
+class Pretended(BySteps):
+    """A run of so many epochs that stands at one moment for as long as it is timed."""
+
+    def __init__(self, epochs: int, done: float) -> None:
+        super().__init__(epochs, None, epochs)
+        self.place = epochs, done
+
+    def where(self, place: Place) -> tuple[int, float | None]:
+        return self.place
+
+    def over(self, place: Place) -> bool:
+        return False
 
 
-def meters(
-    configs: dict[str, RunConfig], data_dir: Path | None, rounds: int = 7
-) -> Iterator[tuple[str, RunConfig, Meter]]:
-    """A meter for each run, by turns, some rounds of them; in each round everything is timed anew."""
-    made = {name: metered(prepared(config, data_dir))(config.net.name) for name, config in configs.items()}
-    for _ in range(rounds):
-        for name, meter in made.items():
-            meter.forget()
-            yield name, configs[name], meter
+class Meter:
+    """What a step costs, from the times of steps on a trainer that is thrown away afterwards.
+
+    Each kind of step that the schedules bring is timed once. A method that goes by what it has seen (`auto`, DivideMix)
+    is timed as it is when it has seen nothing.
+    """
+
+    def __init__(self, config: RunConfig, data_dir: Path | None) -> None:
+        prepared = prepare(config, load_dataset(config, data_dir))
+        self.trainer, _ = make_trainer(prepared, save=lambda name, state: None)
+        self.epochs = config.train.epochs
+        self.begin = {name: value.clone() for name, value in self.trainer.method.state_dict().items()}
+        next(self.trainer.steps())  # compiles what is compiled on first use
+
+    def step(self) -> float:
+        """Seconds of a step, averaged over the run; timed anew each time this is asked."""
+        times: dict[tuple[int, float], float] = {}
+        return mean(self._seconds(fraction, times) for fraction in FRACTIONS)
+
+    def _seconds(self, fraction: float, times: dict[tuple[int, float], float]) -> float:
+        trainer, method, epoch = self.trainer, self.trainer.method, int(fraction * self.epochs)
+        method.load_state_dict(self.begin)
+        trainer.timeline = Pretended(self.epochs, fraction)
+        trainer.epoch, trainer.done, trainer.step, trainer.opened = epoch, 0, 0, False
+        t = Progress(epoch, self.epochs, done=fraction)
+        kind = method.views(t).total, round(trainer.cfg.resolution.at(method.clock(t).moment), 1)
+        if kind not in times:
+            made, began = [], time.perf_counter()
+            for _ in islice(trainer.steps(), 1 + WARM + TIMED):
+                made.append(time.perf_counter() - began)
+                began = time.perf_counter()
+            times[kind] = median(made[1 + WARM :] or made)
+        return times[kind]
 
 
-def networks(config: RunConfig, minutes: list[float], data_dir: Path | None) -> dict[str, str]:
-    """The network that --budget takes for each time."""
-    ready = prepared(config, data_dir)
-    meter = metered(ready)
-
-    def network(seconds: float) -> str:
-        return suitable(ready, lambda name: meter(name).epochs(seconds))
-
-    return {f"{m:g}": network(60 * m) for m in minutes}
-
-
-def step_costs(configs: dict[str, RunConfig], data_dir: Path | None) -> dict[str, float]:
-    """Median seconds of a step of each run, averaged over its schedule."""
+def step_costs(configs: dict[str, RunConfig], data_dir: Path | None, rounds: int = 7) -> dict[str, float]:
+    """Median seconds of a step of each run, averaged over its schedule; by turns, so that all meet the same machine."""
+    meters = {name: Meter(config, data_dir) for name, config in configs.items()}
     times: dict[str, list[float]] = {name: [] for name in configs}
-    for name, config, meter in meters(configs, data_dir):
-        times[name].append(meter.step(config.train.epochs * meter.per_epoch))
+    for _ in range(rounds):
+        for name, meter in meters.items():
+            times[name].append(meter.step())
     return {name: median(values) for name, values in times.items()}
-
-
-def lengths(configs: dict[str, RunConfig], minutes: list[float], data_dir: Path | None) -> Lengths:
-    """How many steps of each run fit into each time: medians."""
-    found: dict[str, list[list[int]]] = {name: [] for name in configs}
-    for name, _, meter in meters(configs, data_dir):
-        found[name].append([most(meter.seconds, 60 * m) for m in minutes])
-    return {
-        name: {f"{m:g}": int(median(column)) for m, column in zip(minutes, zip(*rows, strict=True), strict=True)}
-        for name, rows in found.items()
-    }

@@ -3,12 +3,12 @@
     python benchmarks/parts.py --data-dir DIR --json results/parts.json
     python tools/measured.py docs                          # puts the numbers on the page
 
-RTE on CIFAR-10 with a fifth of the training images held out with their noisy labels, by which parts are judged; test
-accuracy is reported beside it. The run with all parts has as many epochs as five minutes on two cores have with all
-images. Where a step costs more or less without a part, that is measured first, by turns, and the length set to take the
-same time. Lengths are kept in OUT/steps.json, so that the runs may share the machine: with OMP_NUM_THREADS=1, call the
-command twice with --part 1/2 and 2/2. A seed is another start and order, another held-out fifth and other wrong labels,
-the same for all parts. Runs are kept in OUT and skipped when done.
+`auto` on CIFAR-10 with a fifth of the training images held out with their noisy labels, by which parts are judged;
+test accuracy is reported beside it. The run with all parts has as many epochs as five minutes on two cores have with
+all images. Where a step costs more or less without a part, that is measured first, by turns, and the length set to take
+the same time. Lengths are kept in OUT/steps.json, so that the runs may share the machine: with OMP_NUM_THREADS=1, call
+the command twice with --shard 1/2 and 2/2. A seed is another start and order, another held-out fifth and other wrong
+labels, the same for all parts. Runs are kept in OUT and skipped when done.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from frontier import PLAIN, TITLES
 from rte.config import RunConfig, merge, resolve
 from rte.files import read_json, write_json
 from rte.noise.config import parse_noise
-from rte.reproduce.plan import anchored, part
+from rte.reproduce.plan import anchored, shard
 from rte.run.folder import reopen
 
 Tree: TypeAlias = dict[str, Any]
@@ -41,12 +41,12 @@ WITHOUT: dict[str, dict[str, Tree]] = {
         },
         "32 pixels all along": {"train": {"resolution": 1.0}},
         "crops of 4 pixels, black border": {"views": {"pad": 4, "border": "zero"}},
-        "L_q in place of likelihood and visits": {"method": {"task_loss": "gce"}},
+        "L_q in place of likelihood and importance sampling": {"method": {"likelihood": False}},
     },
     "symmetric:0.8": {
         ALL: {},
         "q and learning rate of 40 % noise": {
-            "method": {"auto": False},
+            "method": {"name": "gce", "q": 0.675, "decay": 0.95},
             "train": {"lr": {"kind": "triangle", "peak": 0.04, "start": 0.008, "top": 0.2}},
         },
     },
@@ -132,13 +132,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/parts"), help="where the runs are kept")
     parser.add_argument("--noises", type=lambda text: text.split(","), default=list(WITHOUT))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--part", help="i/n: every n-th run from the i-th on")
+    parser.add_argument("--shard", help="i/n: every n-th run from the i-th on")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     known = lengths(args, args.out / "steps.json")
     found = contests(args, known)
-    for one in part(found, args.part):
+    for one in shard(found, args.shard):
         result = trained(one["folder"], one["config"], args.data_dir)
         print(f"{one['noise']}, {one['name']}, seed {one['seed']}: {100 * result['val']['last']:.2f} %", flush=True)
     if args.json:

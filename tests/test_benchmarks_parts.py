@@ -49,9 +49,7 @@ def test_each_run_lacks_one_part_and_keeps_to_the_network(tmp_path: Path) -> Non
     }
     whole, sgd = (one["config"] for one in found[:2])
     assert (whole.train.optimizer, sgd.train.optimizer) == ("muon", "sgd")
-    assert sgd.train.lr.at(Namespace(epoch=0, epochs=1, fraction=0.2)) == pytest.approx(0.18), (
-        "the preset's for RTE gives way"
-    )
+    assert sgd.train.lr.at(Namespace(epoch=0, epochs=1, fraction=0.2)) == pytest.approx(0.18), "the preset's gives way"
     assert len({one["config"].digest for one in found}) == len(found), "no two are the same run"
 
 
