@@ -17,7 +17,6 @@ QUICK: dict[str, Any] = {
 }
 QUICK_METHODS: dict[str, dict[str, Any]] = {
     "dividemix": {"warmup": 1},
-    "co_teaching": {"noise_rate": 0.4, "ramp": 2},
 }
 
 

@@ -12,9 +12,9 @@ taught  later stages: cross-entropy with the targets of the network before, on s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from rte.methods.base import Clock, Method, Pass, Predict, Progress, Sweep, Task, Terms
 from rte.parts.ema import EMA
@@ -111,9 +111,6 @@ class SelfTuning(Method):
 
     def after_step(self, t: Progress) -> None:
         self.teacher.update(self.student)
-
-    def running(self) -> Iterator[nn.Module]:
-        yield from (*super().running(), self.tuner.noise)
 
     def cost(self, t: Progress) -> float:
         return 3.0 + (self.views(t).strong > 0 and not self.tuner.stages.teaching)

@@ -25,6 +25,7 @@ import torch
 from torch import Tensor, nn
 
 from rte.parts.losses import probabilities
+from rte.parts.noise_rate import NoiseEstimate
 from rte.parts.schedules import Moment
 from rte.settings import Settings
 from rte.views.batch import Batch, ViewPlan
@@ -200,8 +201,11 @@ class Method(nn.Module):
         """Called after each step."""
 
     def running(self) -> Iterator[nn.Module]:
-        """Modules whose buffers are running means over batches; several processes average them after each step."""
-        return (m for m in self.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm))
+        """Modules whose buffers are running means over batches; several processes average them after each step.
+
+        By default those of batch norm, and estimates of the noise.
+        """
+        return (m for m in self.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm | NoiseEstimate))
 
     # ---- the end of an epoch, and of the run
 

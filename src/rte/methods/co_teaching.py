@@ -1,7 +1,7 @@
 """Co-teaching (Han 2018): of each batch, each of two networks learns what the other finds easiest.
 
-    keep   R(T) = 1 - tau * min(T^c / T_k, 1) of the batch in epoch T = 0, 1, ...
-    E_k    the R(T) B examples on which network k has the smallest cross-entropy
+    keep   R(s) = 1 - tau * min((s / r)^c, 1) of the batch, s the share of the run that lies behind
+    E_k    the R(s) B examples on which network k has the smallest cross-entropy
     L      mean CE of network 1 on E_2, plus mean CE of network 2 on E_1
 
 Networks learn the majority before the exceptions, so a small loss is a sign of a right label; because the two differ,
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from rte.methods.base import Method, Predict, Progress, Task, Terms
 from rte.parts.losses import cross_entropy
+from rte.parts.noise_rate import NoiseRate
 from rte.settings import Settings, setting
 from rte.views.batch import Batch
 
@@ -27,25 +28,37 @@ class CoTeaching(Method):
     summary = "co-teaching: two networks, each trained on the examples of small loss in the other's eyes"
 
     class Config(Settings):
-        noise_rate: float = setting(
-            0.2, "tau: share of wrong labels, which has to be known or guessed", ge=0.0, lt=1.0, search=(0, 0.9)
+        noise_rate: float | None = setting(
+            None, "tau: share of wrong labels; unless given, the run's own estimate", ge=0.0, lt=1.0, search=(0, 0.9)
         )
-        ramp: int = setting(10, "T_k: epochs until the full share tau is left out", ge=1)
+        ramp: float = setting(
+            0.05,
+            "r: share of the run after which the full share tau is left out, at least an epoch; the authors: 10 of 200 "
+            "epochs",
+            ge=0.0,
+            le=1.0,
+        )
         exponent: float = setting(1.0, "c: the shape of the ramp; 1 is a straight line", gt=0.0)
 
     cfg: Config
+    needs = ("noise rate",)
 
     def __init__(self, cfg: Config, task: Task) -> None:
         super().__init__(cfg, task)
         self.nets = nn.ModuleList([task.build(0), task.build(1)])
+        self.noise = NoiseRate(task.classes)
 
     def keep(self, t: Progress) -> float:
-        """R(T), the share of a batch that is learnt from."""
-        return 1.0 - self.cfg.noise_rate * min(math.pow(t.epoch, self.cfg.exponent) / self.cfg.ramp, 1.0)
+        """R(s), the share of a batch that is learnt from."""
+        ramp = max(self.cfg.ramp, 1 / t.epochs)
+        risen = math.pow(min(t.fraction / ramp, 1.0), self.cfg.exponent)
+        return 1.0 - self.noise.at(t, self.cfg.noise_rate) * risen
 
     def loss(self, batch: Batch, t: Progress) -> Terms:
+        logits = [net(batch.x) for net in self.nets]
+        self.noise.update(torch.stack(logits).detach().mean(0), batch.y, t)
         n = max(1, round(self.keep(t) * len(batch)))
-        one, two = (cross_entropy(net(batch.x), batch.y) for net in self.nets)
+        one, two = (cross_entropy(each, batch.y) for each in logits)
         first = one[_smallest(two, n)].mean()
         second = two[_smallest(one, n)].mean()
         # the networks share no weights: the gradient of the sum is each one's own
