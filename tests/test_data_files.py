@@ -198,28 +198,62 @@ def test_image_too_large_to_be_meant(tmp_path: Path, monkeypatch: pytest.MonkeyP
         decode(path, 3)
 
 
-def png(path: Path, width: int, height: int) -> Path:
-    """A white picture of one bit a pixel, of any size, without making it in memory."""
+def png(path: Path, size: tuple[int, int], depth: int, kind: int, row: bytes, clear: bytes = b"") -> Path:
+    """A PNG (width, height) of equal rows, of any size, without making it in memory; `clear` is what is transparent."""
 
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
-    packer, row = zlib.compressobj(1), b"\0" + b"\xff" * (width // 8)
-    data = b"".join(packer.compress(row) for _ in range(height)) + packer.flush()
-    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0))
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", data) + chunk(b"IEND", b""))
+    packer = zlib.compressobj(1)
+    data = b"".join(packer.compress(b"\0" + row) for _ in range(size[1])) + packer.flush()
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", *size, depth, kind, 0, 0, 0))
+    extra = chunk(b"tRNS", clear) if clear else b""
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + header + extra + chunk(b"IDAT", data) + chunk(b"IEND", b""))
     return path
+
+
+GREY, RGB, GREY_ALPHA, RGB_ALPHA = 0, 2, 4, 6
+"""What a PNG's numbers are."""
+
+
+@pytest.mark.parametrize(
+    ("depth", "kind", "values", "clear", "expected"),
+    [
+        (16, RGB, [200 * 257, 100 * 257, 50 * 257] * 2, [], [[200, 100, 50]] * 2),
+        (16, RGB_ALPHA, [200 * 257, 0, 0, 0, 0, 0, 0, 65535], [], [[255, 255, 255], [0, 0, 0]]),
+        (16, GREY_ALPHA, [1000, 65535, 1000, 0], [], [[3, 3, 3], [255, 255, 255]]),
+        (16, GREY, [1000, 65535], [], [[4, 4, 4], [255, 255, 255]]),
+        (16, GREY, [1000, 300], [1000], [[255, 255, 255], [1, 1, 1]]),
+        (8, GREY, [10, 20], [10], [[255, 255, 255], [20, 20, 20]]),
+    ],
+    ids=["rgb", "rgb alpha", "grey alpha", "grey", "grey with a transparent value", "eight bits with one"],
+)
+def test_pngs_of_all_depths(
+    tmp_path: Path, depth: int, kind: int, values: list[int], clear: list[int], expected: list[list[int]]
+) -> None:
+    letter = "H" if depth == 16 else "B"
+    row, hidden = struct.pack(f">{len(values)}{letter}", *values), struct.pack(f">{len(clear)}H", *clear)
+    path = png(tmp_path / "a.png", (2, 1), depth, kind, row, hidden)
+    assert decode(path, 3)[0].tolist() == expected
+
+
+@pytest.mark.parametrize("kind", ["WEBP", "TIFF", "PNG", "MPO"])
+def test_the_first_of_several_pictures_in_a_file(tmp_path: Path, kind: str) -> None:
+    red, blue = Image.new("RGB", (8, 8), "red"), Image.new("RGB", (8, 8), "blue")
+    path = tmp_path / ("a.jpg" if kind == "MPO" else f"a.{kind.lower()}")
+    red.save(path, format=kind, save_all=True, append_images=[blue], **({"lossless": True} if kind == "WEBP" else {}))
+    assert np.abs(decode(path, 3).astype(int) - [255, 0, 0]).max() < 3
 
 
 def test_a_small_file_of_400_megapixels_is_refused_unless_it_is_meant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = png(tmp_path / "bomb.png", 20_000, 20_000)
+    path = png(tmp_path / "bomb.png", (20_000, 20_000), 1, GREY, b"\xff" * 2500)
     assert path.stat().st_size < 1_000_000
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", Image.MAX_IMAGE_PIXELS)
     with pytest.raises(DataError, match=r"bomb\.png has 400 megapixels, more than the 80 that are allowed"):
         FileImages.open([path])
-    path = png(tmp_path / "large.png", 12_000, 8_000)
+    path = png(tmp_path / "large.png", (12_000, 8_000), 1, GREY, b"\xff" * 1500)
     with pytest.raises(DataError, match=r"large\.png has 96 megapixels"):
         decode(path, 1)
     images = FileImages.open([path], channels=1, shorter=64, megapixels=100)

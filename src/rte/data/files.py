@@ -259,8 +259,11 @@ def flatten(image: Image.Image, channels: int) -> Image.Image:
 
 
 def from_sixteen_bits(image: Image.Image) -> Image.Image:
-    """A grey image of 16 bits in mode L: round(v / 257), so that 65535 becomes 255."""
+    """A grey image of 16 bits in mode L: round(v / 257), so that 65535 becomes 255; a transparent value is white."""
     values = np.asarray(image).astype(np.int64)
     if values.size and (values.min() < 0 or values.max() > 65535):
         raise ValueError("it holds integers of more than 16 bits")
-    return Image.fromarray(((values + 128) // 257).astype(np.uint8))
+    grey = ((values + 128) // 257).astype(np.uint8)
+    if isinstance(clear := image.info.get("transparency"), int):
+        grey[values == clear] = 255
+    return Image.fromarray(grey)

@@ -159,7 +159,7 @@ def row_of(values: list[str], columns: list[str], line: int, file: Path) -> Row:
     split = field.get("split", "train").lower()
     if split not in ("train", "test"):
         raise DataError(f"line {line} of {file} has the split '{split}'; {did_you_mean(split, ('train', 'test'))}")
-    path = os.path.join(file.parent, os.path.expanduser(field["path"]))
+    path = os.path.join(os.path.dirname(file), os.path.expanduser(field["path"]))
     try:
         status = os.stat(path)
     except (OSError, ValueError):
