@@ -22,7 +22,7 @@ ORDER = (
     ("train",),
     ("evaluate",),
     ("audit",),
-    ("registry",),
+    ("code", "registry"),
     ("config",),
     ("run",),
     ("search",),

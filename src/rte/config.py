@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
@@ -28,7 +28,8 @@ from rte.views.config import ViewConfig
 
 Tree = dict[str, Any]
 S = TypeVar("S", bound=Settings)
-
+Trust: TypeAlias = bool | frozenset[str]
+"""Whether methods and networks that are not part of the package may run: all, none, or those of these names."""
 
 SECTIONS: dict[str, type[Settings]] = {
     "noise": NoiseConfig,
@@ -57,7 +58,7 @@ class RunConfig:
     seed: int
 
     @classmethod
-    def from_tree(cls, tree: Mapping[str, Any]) -> RunConfig:
+    def from_tree(cls, tree: Mapping[str, Any], trust: Trust = False) -> RunConfig:
         """Validate a tree of plain values; every complaint names the key and the nearest right one."""
         if not isinstance(tree, Mapping):
             raise ConfigError(
@@ -65,17 +66,21 @@ class RunConfig:
                 '{"train": {"epochs": 30}}.'
             )
         check_sections(tree)
+        tree = _spelt(tree)
         seed = tree.get("seed", 0)
         if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < LARGEST_SEED:
             raise ConfigError(f"seed is {seed!r}; give a whole number from 0 up, less than 2**63.")
         data_name, data = _named(tree, "data")
         method_name, method = _named(tree, "method")
         sections: Tree = {name: validate(model, tree.get(name, {}), name) for name, model in SECTIONS.items()}
+        for network in (sections["net"].name, *sections["net"].wider):
+            registry.network(network, trusted=_trusted(trust, network))
+        own = registry.method(method_name, trusted=_trusted(trust, method_name))
         return cls(
             data_name=data_name,
             data=validate(registry.dataset(data_name).Config, data, "data"),
-            method_name=method_name.replace("-", "_"),
-            method=validate(registry.method(method_name).Config, method, "method"),
+            method_name=method_name,
+            method=validate(own.Config, method, "method"),
             seed=seed,
             **sections,
         )
@@ -91,6 +96,18 @@ class RunConfig:
             "method": {"name": self.method_name, **self.method.model_dump(mode="json")},
             "train": self.train.model_dump(mode="json"),
         }
+
+    @property
+    def method_label(self) -> str:
+        """What the method is called in tables and folders."""
+        return registry.label(self.method_name)
+
+    @property
+    def code(self) -> list[dict[str, str | None]]:
+        """What is recorded of methods and networks that are not part of the package."""
+        names = [registry.recorded("method", self.method_name)]
+        names += [registry.recorded("net", name) for name in (self.net.name, *self.net.wider)]
+        return [record for record in names if record is not None]
 
     @property
     def digest(self) -> str:
@@ -128,6 +145,30 @@ def _named(tree: Mapping[str, Any], section: str) -> tuple[str, Tree]:
         what = "missing" if name is None else f"{name!r}, which is no name"
         raise ConfigError(f"{section}.name is {what}; see `rte list` for what there is.")
     return name, table
+
+
+def _trusted(trust: Trust, name: str) -> bool:
+    return trust if isinstance(trust, bool) else name in trust
+
+
+def _spelt(tree: Mapping[str, Any]) -> Tree:
+    """The same tree with methods and networks in their one spelling: files by their whole path."""
+    out = dict(tree)
+    for kind in ("method", "net"):
+        if isinstance(table := out.get(kind), Mapping):
+            out[kind] = table = dict(table)
+            if isinstance(table.get("name"), str):
+                table["name"] = registry.canonical(kind, table["name"])
+            if isinstance(table.get("wider"), list | tuple):
+                table["wider"] = [registry.canonical(kind, str(name)) for name in table["wider"]]
+    return out
+
+
+def _named_in(tree: Mapping[str, Any]) -> frozenset[str]:
+    """All methods and networks that a tree of settings names."""
+    tables = [table for kind in ("method", "net") if isinstance(table := tree.get(kind), Mapping)]
+    wider = [name for table in tables if isinstance(table.get("wider"), list) for name in table["wider"]]
+    return frozenset(map(str, [*(table.get("name") for table in tables), *wider]))
 
 
 def validate(model: type[S], values: Mapping[str, Any], section: str) -> S:
@@ -208,14 +249,21 @@ def parse_override(text: str) -> Tree:
 
 
 def resolve(
-    preset: str | None = None, options: Mapping[str, Any] | None = None, overrides: Iterable[str] = ()
+    preset: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    overrides: Iterable[str] = (),
+    *,
+    trust_code: bool = False,
 ) -> RunConfig:
     """The config that a command line asks for.
+
+    What options and overrides name is trusted; methods and networks outside the package that a preset names run only
+    with `trust_code`.
 
     A preset may hold tables `[for.METHOD.SECTION]`: settings that count only when that method is chosen, and `about`,
     a line for `rte list`.
     """
-    tree = read_preset(preset) if preset else {}
+    tree = _spelt(read_preset(preset)) if preset else {}
     tree.pop("about", None)
     conditional = tree.pop("for", {})
     options = dict(options or {})
@@ -225,12 +273,14 @@ def resolve(
         options = merge(options, change)
     for table in (tree, *_tables(conditional, preset)):
         check_sections(table)
+    conditional = {registry.canonical("method", name): table for name, table in conditional.items()}
+    options = _spelt(options)
     tree = merge({"data": {"name": "digits"}, "method": {"name": "rte"}}, tree)
-    chosen = str(merge(tree, options)["method"].get("name", "rte")).replace("-", "_")
+    chosen = str(merge(tree, options)["method"].get("name", "rte"))
     if chosen != tree["method"].get("name"):
         tree["method"] = {"name": chosen}
     tree = merge(tree, conditional.get(chosen, {}))
-    return RunConfig.from_tree(merge(tree, options))
+    return RunConfig.from_tree(merge(tree, options), trust_code or _named_in(options))
 
 
 def _tables(conditional: Any, preset: str | None) -> list[Tree]:

@@ -14,6 +14,10 @@ class ConfigError(UserError):
     """An unknown key, a value out of range, or settings that contradict each other."""
 
 
+class UntrustedCode(ConfigError):
+    """Settings that name code outside the package, which nobody said may run."""
+
+
 class DataError(UserError):
     """A dataset that is missing, damaged, or does not fit what was asked of it."""
 

@@ -12,7 +12,12 @@ from rte.cli.words import make_console
 
 @noise_app.command("from-model")
 def noise_from_model(
-    run: opt.Run, out: opt.Matrix, on: opt.On = "test", data_dir: opt.DataDir = None, which: opt.Which = None
+    run: opt.Run,
+    out: opt.Matrix,
+    on: opt.On = "test",
+    data_dir: opt.DataDir = None,
+    which: opt.Which = None,
+    trust_code: opt.TrustCode = False,
 ) -> None:
     """Write how a trained run confuses the classes, as the structure C of `--noise matrix:FILE:0.4`."""
     from rte.errors import ConfigError, did_you_mean
@@ -20,7 +25,7 @@ def noise_from_model(
 
     if on not in ("test", "train"):
         raise ConfigError(f"--on {on}: {did_you_mean(on, ('test', 'train'))}")
-    method, examiner = reopen(run, data_dir=data_dir, which=which)
+    method, examiner = reopen(run, data_dir=data_dir, which=which, trust_code=trust_code)
     _write_structure(out, examiner.confusion(method, on), examiner.dataset.classes)
 
 

@@ -11,13 +11,15 @@ Data = Annotated[
     str, typer.Argument(help="digits, cifar10, cifar100, FILE.npz, folder:PATH or table:FILE.csv; see `rte list data`.")
 ]
 DataIfNew = Annotated[str | None, typer.Argument(help="As for `rte fit`; digits if left out.")]
-Method = Annotated[str | None, typer.Option("--method", "-m", help="The method; see `rte list methods`.")]
+Method = Annotated[
+    str | None, typer.Option("--method", "-m", help="The method: see `rte list methods`, or my.py:MyMethod.")
+]
 Preset = Annotated[str | None, typer.Option("--preset", "-p", help="Settings by name, or a TOML or JSON file.")]
 Noise = Annotated[
     str | None,
     typer.Option("--noise", "-n", help="Noise to inject: symmetric:0.4, pair:0.2, labels:FILE:KEY, none ..."),
 ]
-Net = Annotated[str | None, typer.Option("--net", help="The network; see `rte list nets`.")]
+Net = Annotated[str | None, typer.Option("--net", help="The network: see `rte list nets`, or my.py:build.")]
 Epochs = Annotated[int | None, typer.Option("--epochs", "-e", help="Passes over the training set.")]
 Budget = Annotated[
     str | None, typer.Option("--budget", "-b", help="Time to train for, such as 30m or 2h, instead of --epochs.")
@@ -34,6 +36,9 @@ DataDir = Annotated[
     typer.Option("--data-dir", envvar="RTE_DATA", help="The folder of datasets, instead of the default one."),
 ]
 Run = Annotated[Path, typer.Argument(help="A run folder.")]
+TrustCode = Annotated[
+    bool, typer.Option("--trust-code", help="Run code outside rte that a run folder, preset or schedule names.")
+]
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="The run folder to make.")]
 Schedule = Annotated[Path | None, typer.Option("--schedule", help="Replay the schedule.json that `rte tune` found.")]

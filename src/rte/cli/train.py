@@ -30,10 +30,11 @@ def fit(
     data_dir: opt.DataDir = None,
     schedule: opt.Schedule = None,
     clock: opt.Clock = None,
+    trust_code: opt.TrustCode = False,
     out: opt.Out = None,
 ) -> None:
     """Train a robust classifier; by default with RTE."""
-    config = make_config(data, method, preset, noise, net, epochs, seed, settings, schedule)
+    config = make_config(data, method, preset, noise, net, epochs, seed, settings, schedule, trust_code=trust_code)
     folder = out or Path("runs") / run_name(config)
     seconds = read_budget(budget, epochs)
     if clock is not None and seconds is None and config.train.budget is None:
@@ -53,6 +54,7 @@ def compare(
     seed: opt.Seed = None,
     settings: opt.Set = None,
     data_dir: opt.DataDir = None,
+    trust_code: opt.TrustCode = False,
     out: opt.OutOfMany = None,
 ) -> None:
     """Train several methods on the same noisy labels and print one table."""
@@ -62,7 +64,9 @@ def compare(
 
     seconds = read_budget(budget, epochs)
     names = [name.strip() for name in methods.split(",") if name.strip()]
-    configs = [make_config(data, name, preset, noise, net, epochs, seed, settings) for name in names]
+    configs = [
+        make_config(data, name, preset, noise, net, epochs, seed, settings, trust_code=trust_code) for name in names
+    ]
     folder = out or unused(Path("runs") / run_name(configs[0], "compare"))
     console = make_console()
     results: list[dict[str, Any]] = []
@@ -70,23 +74,23 @@ def compare(
         for config in configs:
             same = config.with_net(results[0]["net"]) if results and seconds else config  # which a budget may choose
             begun = time.monotonic() if results else STARTED
-            results.append(train_run(same, folder / config.method_name, data_dir, bars, seconds, begun))
+            results.append(train_run(same, folder / config.method_label, data_dir, bars, seconds, begun))
     console.print(comparison(results))
     console.print(
-        "Run folders:", *(f"  {folder / config.method_name}" for config in configs), sep="\n", highlight=False
+        "Run folders:", *(f"  {folder / config.method_label}" for config in configs), sep="\n", highlight=False
     )
 
 
 @app.command()
-def resume(run: opt.Run, data_dir: opt.DataDir = None) -> None:
+def resume(run: opt.Run, data_dir: opt.DataDir = None, trust_code: opt.TrustCode = False) -> None:
     """Go on with a run that was stopped or killed, exactly where its last checkpoint left it."""
     from rte.report.progress import Bars
     from rte.run.folder import read_config
     from rte.run.start import resume as resume_run
 
-    config = read_config(run)
+    config = read_config(run, trust_code=trust_code)
     with Bars(make_console()) as bars:
-        result = interruptible(lambda: resume_run(run, data_dir=data_dir, observer=bars.run(config.method_name)), run)
+        result = interruptible(lambda: resume_run(run, data_dir=data_dir, observer=bars.run(config.method_label)), run)
     finish(result, run)
 
 
@@ -105,6 +109,6 @@ def train_run(
     if bars is None:
         with Bars(make_console()) as own:
             return train_run(config, folder, data_dir, own, budget, started, clock)
-    observer = bars.run(config.method_name)
+    observer = bars.run(config.method_label)
     times: dict[str, Any] = {"budget": budget, "started": started, "clock": clock}
     return interruptible(lambda: start(config, folder, data_dir=data_dir, observer=observer, **times), folder)

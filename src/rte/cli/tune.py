@@ -29,6 +29,7 @@ def tune(
     address: opt.Address = None,
     dashboard: opt.Dashboard = False,
     resume: opt.Resume = None,
+    trust_code: opt.TrustCode = False,
     out: opt.Out = None,
 ) -> None:
     """Search for a schedule of hyperparameters by population based training, on Ray Tune."""
@@ -37,12 +38,17 @@ def tune(
     trials = {"cpus_per_trial": cpus, "gpus_per_trial": gpus}
     if resume is not None:
         given = (data, method, preset, noise, net, epochs, seed, settings, population, interval, search, out)
-        plan, folder = tuning.planned(resume, trials, data_dir, (*given, asynchronous or None)), resume
+        plan, folder = (
+            tuning.planned(resume, trials, data_dir, (*given, asynchronous or None), trust_code=trust_code),
+            resume,
+        )
     else:
-        config = make_config(data or "digits", method, preset, noise, net, epochs, seed, settings)
+        config = make_config(
+            data or "digits", method, preset, noise, net, epochs, seed, settings, trust_code=trust_code
+        )
         options = {"population": population, "interval": interval, "asynchronous": asynchronous, **trials}
         plan = tuning.plan(config, options, search or (), data_dir)
-        folder = tuning.begin(plan, out or Path("runs") / run_name(config, f"{config.method_name}-tune"))
+        folder = tuning.begin(plan, out or Path("runs") / run_name(config, f"{config.method_label}-tune"))
     result = interruptible(
         lambda: tuning.go(plan, folder, make_console(), address=address, dashboard=dashboard), folder, "tune --resume"
     )

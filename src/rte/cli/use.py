@@ -17,13 +17,14 @@ def evaluate(
     json_file: opt.JsonFile = None,
     corruptions: opt.Corruptions = False,
     official: opt.Official = None,
+    trust_code: opt.TrustCode = False,
 ) -> None:
     """Score a trained run on its test set: top-1, top-5, NLL, ECE; teacher and student."""
     from rte.files import write_json
     from rte.report.tables import corruption_errors, scores
     from rte.run.folder import reopen
 
-    method, examiner = reopen(run, data_dir=data_dir, which=which)
+    method, examiner = reopen(run, data_dir=data_dir, which=which, trust_code=trust_code)
     result: dict[str, Any] = {**examiner(method), "memorisation": examiner.memorisation(method)}
     console = make_console()
     console.print(scores(result))
@@ -43,11 +44,17 @@ def evaluate(
 
 
 @app.command()
-def predict(run: opt.Run, images: opt.Images, out: opt.Csv = None, probabilities: opt.Probabilities = False) -> None:
+def predict(
+    run: opt.Run,
+    images: opt.Images,
+    out: opt.Csv = None,
+    probabilities: opt.Probabilities = False,
+    trust_code: opt.TrustCode = False,
+) -> None:
     """Predict the class of new images."""
     from rte.run.predictor import Predictor, open_images
 
-    predictor = Predictor.load(run)
+    predictor = Predictor.load(run, trust_code=trust_code)
     opened = open_images(images, predictor.spec.channels, predictor.config.data)
     predictor.write_csv(opened, out, probabilities=probabilities)
     if out:

@@ -28,6 +28,8 @@ def make_config(
     seed: int | None,
     settings: list[str] | None,
     schedule: Path | None = None,
+    *,
+    trust_code: bool = False,
 ) -> RunConfig:
     from rte.config import parse_data, resolve
     from rte.noise.config import parse_noise
@@ -40,13 +42,14 @@ def make_config(
     options |= {"method": {"name": method}} if method is not None else {}
     preset = preset or ("digits" if data == "digits" else "default")
     if schedule is None:
-        return resolve(preset, options, settings or ())
+        return resolve(preset, options, settings or (), trust_code=trust_code)
     from rte.search.schedule import read_schedule, resolve_with
 
     found = read_schedule(schedule)
+    config = resolve_with(found, preset, options, settings or (), trust_code=trust_code)
     for note in found.notes():
         print(f"rte: {note}", file=sys.stderr)
-    return resolve_with(found, preset, options, settings or ())
+    return config
 
 
 def run_name(config: RunConfig, method: str | None = None) -> str:
@@ -54,7 +57,7 @@ def run_name(config: RunConfig, method: str | None = None) -> str:
     noise = (
         config.noise.name if config.noise.name in ("none", "labels") else f"{config.noise.name}-{config.noise.ratio:g}"
     )
-    return f"{config.data_name}-{method or config.method_name}-{noise}-s{config.seed}"
+    return f"{config.data_name}-{method or config.method_label}-{noise}-s{config.seed}"
 
 
 def read_budget(budget: str | None, epochs: int | None) -> float | None:

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rte.errors import ConfigError
+
 LARGE = 100
 """Images with a side of at least this many pixels get the ImageNet stem unless the name says otherwise."""
 
@@ -40,6 +42,25 @@ class Net(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         logits: Tensor = self.head(self.features(x))
+        return logits
+
+
+class Featureless(Net):
+    """A module that makes logits of images, in the place of a `Net`; a method that asks for features is refused."""
+
+    def __init__(self, module: nn.Module, name: str) -> None:
+        super().__init__()
+        self.module, self.name = module, name
+
+    @property
+    def width(self) -> int:
+        raise ConfigError(f"the method asks {self.name} for features; derive it from rte.nets.Net, which has them.")
+
+    def features(self, x: Tensor) -> Tensor:
+        return x.new_empty(0, self.width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.module(x)
         return logits
 
 

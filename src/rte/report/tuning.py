@@ -24,14 +24,21 @@ def plan(config: RunConfig, options: Mapping[str, Any], search: Iterable[str], d
     return Search.make(config, validate(SearchConfig, _given(options), "search"), space, data_dir)
 
 
-def planned(folder: Path, trials: Mapping[str, Any], data_dir: Path | None, settings: Iterable[Any] = ()) -> Search:
+def planned(
+    folder: Path,
+    trials: Mapping[str, Any],
+    data_dir: Path | None,
+    settings: Iterable[Any] = (),
+    *,
+    trust_code: bool = False,
+) -> Search:
     """The search of a folder, with trials that may be of another size and data that may lie elsewhere by now.
 
     `settings` are those that only a new search can have; all must be None.
     """
     if any(value is not None for value in settings):
         raise ConfigError("--resume takes the settings of the search from its folder; leave the others out.")
-    old = read_plan(folder)
+    old = read_plan(folder, trust_code=trust_code)
     tree = {**old.search.model_dump(), **_given(trials)}
     new = replace(old, search=validate(SearchConfig, tree, "search"), data_dir=data_dir or old.data_dir)
     write_plan(folder, new)

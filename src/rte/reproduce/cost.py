@@ -131,7 +131,7 @@ def _timed(config: RunConfig, batch: int = 128) -> float:
     """FLOP/s of the network's training steps, with weights and images in channels_last as in a run."""
     _, _, side, channels, classes = SHAPES[config.data_name]
     size = (config.views.size or side,) * 2
-    net = nets.build(config.net.name, channels=channels, classes=classes, size=size)
+    net = registry.network(config.net.name)(channels=channels, classes=classes, size=size)
     net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     x = torch.rand(batch, channels, *size).to(memory_format=torch.channels_last)
     best = float("inf")

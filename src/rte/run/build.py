@@ -12,13 +12,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rte import nets, registry
+from rte import registry
 from rte.config import RunConfig
 from rte.data.statistics import channel_statistics, holdout
 from rte.data.types import Dataset
 from rte.errors import ConfigError
 from rte.evaluate.examiner import Examiner
 from rte.methods.base import Method, Task
+from rte.nets.base import Net
 from rte.noise.inject import Manifest, corrupt
 from rte.noise.trusted import trusted_rows
 from rte.rng import fold
@@ -151,17 +152,13 @@ def build_method(
     `sample()` are training images for networks that look at some before they begin; not needed to load a state.
     """
 
+    make = registry.network(config.net.name)
+
     def build(k: int = 0) -> torch.nn.Module:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(fold(config.seed, "init", k) >> 1)
-            net = nets.build(
-                config.net.name,
-                channels=spec.channels,
-                classes=len(spec.classes),
-                size=spec.size,
-                dropout=config.net.dropout,
-            )
-        if sample is not None and type(net).calibrate is not nets.Net.calibrate:
+            net = make(channels=spec.channels, classes=len(spec.classes), size=spec.size, dropout=config.net.dropout)
+        if sample is not None and type(net).calibrate is not Net.calibrate:
             net.calibrate(sample())
         if config.train.compile:
             net.compile()

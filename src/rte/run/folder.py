@@ -8,14 +8,16 @@ noise.json        the noise manifest                result.json     the final nu
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from rte.code import CodeChanged, changes
 from rte.config import RunConfig
-from rte.errors import CheckpointError
+from rte.errors import CheckpointError, UntrustedCode
 from rte.evaluate.examiner import Examiner
 from rte.files import read_json, write_json
 from rte.methods.base import Method
@@ -37,18 +39,33 @@ def found(folder: Path, prepared: Prepared, data_dir: Path | None, *, again: boo
             f"cannot make the run folder {folder} ({error.strerror}); choose another with --out."
         ) from None
     write_json(folder / "config.json", prepared.config.tree())
-    write_json(folder / "environment.json", environment(data_dir))
+    write_json(folder / "environment.json", {**environment(data_dir), "code": prepared.config.code})
     write_json(folder / "input.json", asdict(prepared.spec))
     write_json(folder / LAST_FOUNDED, prepared.manifest.tree())
 
 
-def read_config(folder: Path) -> RunConfig:
-    """The settings of a run folder."""
+def read_config(folder: Path, *, trust_code: bool = False) -> RunConfig:
+    """The settings of a run folder. Where they name code that is not part of the package, it runs with `trust_code`.
+
+    A warning says where such code is not what the run began with.
+    """
     if not (folder / "config.json").is_file():
         raise CheckpointError(
             f"{folder} is no run folder (it has no config.json); give the folder that `rte fit` printed."
         )
-    return RunConfig.from_tree(read_json(folder / "config.json"))
+    try:
+        config = RunConfig.from_tree(read_json(folder / "config.json"), trust_code)
+    except UntrustedCode as error:
+        raise UntrustedCode(f"{folder}: {error}") from None
+    warn_of_changes(folder, config)
+    return config
+
+
+def warn_of_changes(folder: Path, config: RunConfig) -> None:
+    """Say where code that is not part of the package is not what the folder recorded of it."""
+    if now := config.code:
+        for text in changes(read_json(folder / "environment.json").get("code", ()), now):
+            warnings.warn(text, CodeChanged, stacklevel=1)
 
 
 def load_method(
@@ -58,13 +75,14 @@ def load_method(
     *,
     y: torch.Tensor | None = None,
     trusted: torch.Tensor | None = None,
+    trust_code: bool = False,
 ) -> tuple[Method, RunConfig, InputSpec]:
     """The trained method of a run folder: as selected on held-out noisy data if it was, else as it was last.
 
     y (N,) are the given labels it was trained on and `trusted` the positions of those known to be right, which only
     `trust` and further training need: `reopen` has them.
     """
-    config, spec = read_config(folder), read_spec(folder)
+    config, spec = read_config(folder, trust_code=trust_code), read_spec(folder)
     name = which or ("selected" if (folder / "selected.pt").exists() else "checkpoint")
     state = checkpoint.load(folder / f"{name}.pt")
     given = torch.zeros(spec.n, dtype=torch.int64) if y is None else y
@@ -73,15 +91,19 @@ def load_method(
     return method.eval(), config, spec
 
 
-def evaluate(folder: Path, *, data_dir: Path | None = None, which: str | None = None) -> dict[str, Any]:
+def evaluate(
+    folder: Path, *, data_dir: Path | None = None, which: str | None = None, trust_code: bool = False
+) -> dict[str, Any]:
     """Score a trained run again, from its folder and its data."""
-    method, examiner = reopen(folder, data_dir=data_dir, which=which)
+    method, examiner = reopen(folder, data_dir=data_dir, which=which, trust_code=trust_code)
     return {**examiner(method), "memorisation": examiner.memorisation(method)}
 
 
-def reopen(folder: Path, *, data_dir: Path | None = None, which: str | None = None) -> tuple[Method, Examiner]:
+def reopen(
+    folder: Path, *, data_dir: Path | None = None, which: str | None = None, trust_code: bool = False
+) -> tuple[Method, Examiner]:
     """The trained method of a run folder and the examiner of its data."""
-    config = read_config(folder)
+    config = read_config(folder, trust_code=trust_code)
     device = choose_device(config.train.device)
     prepared = prepare(config, load_dataset(config, data_folder(folder, data_dir)))
     given = torch.from_numpy(prepared.dataset.train.y[prepared.train_rows])

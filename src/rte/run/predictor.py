@@ -36,10 +36,12 @@ class Predictor:
     device: torch.device
 
     @classmethod
-    def load(cls, folder: Path, *, which: str | None = None, device: str = "auto") -> Predictor:
-        """The trained method of a run folder."""
+    def load(
+        cls, folder: Path, *, which: str | None = None, device: str = "auto", trust_code: bool = False
+    ) -> Predictor:
+        """The trained method of a run folder; `trust_code`: also where that runs code outside the package."""
         where = choose_device(device)
-        method, config, spec = load_method(folder, where, which)
+        method, config, spec = load_method(folder, where, which, trust_code=trust_code)
         return cls(method, config, spec, where)
 
     def probabilities(self, images: Images) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ def summary(prepared: Prepared, trainer: Trainer, examiner: Examiner) -> dict[st
     history, config = trainer.history, prepared.config
     out: dict[str, Any] = {
         "data": config.data_name,
-        "method": config.method_name,
+        "method": config.method_label,
         "net": config.net.name,
         "seed": config.seed,
         "digest": config.digest,

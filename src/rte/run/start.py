@@ -65,9 +65,11 @@ def start(
     return _train(prepared, folder, trainer, examiner, started=started)
 
 
-def resume(folder: Path, *, data_dir: Path | None = None, observer: Observer | None = None) -> dict[str, Any]:
+def resume(
+    folder: Path, *, data_dir: Path | None = None, observer: Observer | None = None, trust_code: bool = False
+) -> dict[str, Any]:
     """Go on with a run that stopped, exactly where its last checkpoint left it."""
-    config = read_config(folder)
+    config = read_config(folder, trust_code=trust_code)
     prepared = prepare(config, load_dataset(config, data_folder(folder, data_dir)))
     recorded = Manifest.from_tree(read_json(folder / "noise.json"))
     if recorded.given_sha256 != prepared.manifest.given_sha256:

@@ -18,6 +18,7 @@ import rte
 from rte.config import RunConfig, Tree, validate
 from rte.errors import CheckpointError, ConfigError
 from rte.files import expanded, read_json, write_json
+from rte.run.folder import warn_of_changes
 from rte.search.population import Population, Record
 from rte.search.space import Space, from_tree, to_tree
 from rte.settings import Settings, setting
@@ -95,16 +96,18 @@ def write_plan(folder: Path, plan: Search) -> None:
     write_json(folder / "tune.json", plan.tree())
 
 
-def read_plan(folder: Path) -> Search:
-    """The search that a folder is about."""
+def read_plan(folder: Path, *, trust_code: bool = False) -> Search:
+    """The search that a folder is about; `trust_code`: also where it runs code outside the package."""
     path = folder / "tune.json"
     if not path.is_file():
         raise CheckpointError(
             f"{folder} is no folder of a search (it has no tune.json); give the folder that `rte tune` printed."
         )
     tree = read_json(path)
+    config = RunConfig.from_tree(tree["config"], trust_code)
+    warn_of_changes(folder, config)
     return Search(
-        config=RunConfig.from_tree(tree["config"]),
+        config=config,
         search=validate(SearchConfig, tree["search"], "search"),
         space=from_tree(tree["space"]),
         data_dir=None if tree["data_dir"] is None else Path(tree["data_dir"]),

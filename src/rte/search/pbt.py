@@ -52,7 +52,7 @@ def begin(plan: Search, folder: Path) -> None:
         raise CheckpointError(
             f"cannot make the folder {folder} ({error.strerror}); choose another with --out."
         ) from None
-    write_json(folder / "environment.json", environment(plan.data_dir))
+    write_json(folder / "environment.json", {**environment(plan.data_dir), "code": plan.config.code})
     write_json(folder / "input.json", asdict(prepared.spec))
     write_json(folder / "noise.json", prepared.manifest.tree())
     write_plan(folder, plan)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
+from rte import registry
 from rte.config import RunConfig, Tree, merge, resolve, validate
 from rte.errors import ConfigError
 from rte.files import read_json
@@ -91,15 +92,22 @@ def read_schedule(path: Path) -> FoundSchedule:
 
 
 def resolve_with(
-    found: FoundSchedule, preset: str, options: Mapping[str, Any], overrides: Iterable[str] = ()
+    found: FoundSchedule,
+    preset: str,
+    options: Mapping[str, Any],
+    overrides: Iterable[str] = (),
+    *,
+    trust_code: bool = False,
 ) -> RunConfig:
     """The config that a command line with `--schedule` asks for: the schedule counts more than the preset, less than
     options and `--set`. A run of another length gets the schedule stretched or squeezed to it."""
-    method = str(options.get("method", {}).get("name", found.method)).replace("-", "_")
+    named = options.get("method", {}).get("name")
+    method = registry.canonical("method", str(named or found.method))
     if method != found.method:
         raise ConfigError(f"the schedule was found for method {found.method}, not {method}; leave out --method.")
+    registry.method(method, trusted=trust_code or named is not None)  # a schedule is trusted no more than a preset
     overrides = list(overrides)
-    config = resolve(preset, merge(found.tree(found.epochs), options), overrides)
+    config = resolve(preset, merge(found.tree(found.epochs), options), overrides, trust_code=trust_code)
     if config.train.epochs == found.epochs:
         return config
-    return resolve(preset, merge(found.tree(config.train.epochs), options), overrides)
+    return resolve(preset, merge(found.tree(config.train.epochs), options), overrides, trust_code=trust_code)
