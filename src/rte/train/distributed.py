@@ -88,6 +88,13 @@ class World:
         dist.all_reduce(votes, op=dist.ReduceOp.MAX)
         return [bool(vote) for vote in votes]
 
+    def first_word(self, word: str) -> str:
+        """Of what the processes say, the first that is not empty."""
+        words = [word] * self.size
+        if self.size > 1:
+            dist.all_gather_object(words, word)
+        return next(filter(None, words), "")
+
     def told(self, values: Sequence[float]) -> list[float]:
         """The first process's numbers, in all of them; the others give as many."""
         if self.size == 1:

@@ -7,6 +7,7 @@ same run, bit for bit.
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
@@ -260,10 +261,8 @@ class Trainer:
     def _refuse(self, t: Progress, terms: dict[str, Any]) -> None:
         """End the run in all processes, with the same sentence, whichever of them has the bad numbers."""
         names = sorted(terms, key=lambda name: name == "loss")
-        bad = [(name, kind) for name in names for kind in ("nan", "inf")]
-        found = self.world.any([f"{abs(float(terms[name]))}" == kind for name, kind in bad])
-        first = next((each for each, is_so in zip(bad, found, strict=True) if is_so), None)
-        what = "a gradient is not finite" if first is None else f"the term '{first[0]}' is {first[1]}"
+        bad = (f"the term '{name}' is {value}" for name in names if not math.isfinite(value := float(terms[name])))
+        what = self.world.first_word(next(bad, "")) or "a gradient is not finite"
         raise TrainingError(
             f"step {t.step} of epoch {t.epoch}: {what}; lower train.lr or set train.clip=1, then start again "
             "(the checkpoint before this step is intact)."
