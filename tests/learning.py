@@ -26,6 +26,7 @@ SMALL = {
 
 def accuracy(
     method: str,
+    /,
     *,
     noise: str = "symmetric",
     ratio: float = 0.4,
