@@ -23,7 +23,16 @@ def test_half_precision_that_would_kill_the_run_is_refused(monkeypatch: pytest.M
     with pytest.raises(ConfigError, match=r"train.precision = bf16 ends in an illegal instruction.*use fp32"):
         trainer(quick("gce", train={"precision": "bf16"}))
     device.check_precision(torch.device("cpu"), "fp32")
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: True)
     device.check_precision(torch.device("cuda"), "bf16")  # another processor's matter
+
+
+def test_half_precision_that_a_gpu_only_emulates_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: including_emulation)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Old GPU")
+    with pytest.raises(ConfigError, match=r"only emulated on Old GPU.*use tf32 or fp32"):
+        device.check_precision(torch.device("cuda"), "bf16")
+    device.check_precision(torch.device("cuda"), "fp32")
 
 
 def test_half_precision_that_works_trains() -> None:
@@ -58,7 +67,7 @@ def test_auto_leaves_other_devices_and_what_was_asked_for_alone(monkeypatch: pyt
 
 
 def test_the_program_that_measures_it_prints_a_ratio() -> None:
-    assert device._speed_in_half(device.HALF) not in (0.0, 1.0), "what stands for a signal, and for no output"
+    assert device._measured(device.HALF)[0] not in (0.0, 1.0), "what stands for a signal, and for no output"
 
 
 @pytest.mark.parametrize(("name", "sentence"), [("abacus", "is no device"), ("cuda:99", "is not available")])

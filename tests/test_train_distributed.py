@@ -26,6 +26,7 @@ from rte import registry
 from rte.config import RunConfig
 from rte.errors import TrainingError
 from rte.files import write_json
+from rte.methods.base import Method
 from rte.run.build import load_dataset, make_trainer, prepare
 from rte.run.start import start
 from rte.train import checkpoint
@@ -38,17 +39,17 @@ WORKER = """
 import sys, torch
 from pathlib import Path
 torch.set_num_threads(1)
-from rte import run
 from rte.config import resolve
+from rte.run import start
 from rte.train.distributed import World
 world = World.join()
 kept = []
-make = make_trainer
+make = start.make_trainer
 def spy(*a, **k):
     made = make(*a, **k); kept.append(made[0]); return made
-make_trainer = spy
+start.make_trainer = spy
 for folder in map(Path, sys.argv[2:]):
-    resume(folder) if sys.argv[1] == "resume" else start(resolve(f"{folder}.json"), folder)
+    start.resume(folder) if sys.argv[1] == "resume" else start.start(resolve(f"{folder}.json"), folder)
     torch.save(kept[-1].method.state_dict(), folder / f"rank{world.rank}.pt")
 """
 
@@ -114,22 +115,23 @@ def ends(folder: Path) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]
     return one, two
 
 
-# those left out take the same path as these: one network, or a student and its teacher, and no table
-LIKE_OTHERS = {"gce", "label_guessing", "augmentation_anchoring"}
-PAIRED = {name: quick(name) for name in sorted(set(registry.methods()) - LIKE_OTHERS)}
-PAIRED["rte"] = quick("rte", method={"auto": True})  # whose estimate of the noise is common, too
-PAIRED["visits"] = quick(
-    "rte",
-    method={"auto": True, "jsd_weight": 0.0, "ecr_weight": 0.0, "task_loss": "forward", "visits": 0.5},
-    noise={"name": "none", "ratio": 0.0},
-    train={"epochs": 6, "batch": 64},
-)
+OWN = ("tables", "epoch_start", "epoch_end", "restarted", "passes", "step", "groups")
+"""What of a method several processes must agree on; methods that have nothing of it take the same path as these two."""
+
+
+def special(name: str) -> bool:
+    cls = registry.method(name)
+    return name in ("ce", "rte") or any(getattr(cls, own) is not getattr(Method, own) for own in OWN)
+
+
+PAIRED = {name: quick(name) for name in registry.methods() if special(name)}
+PAIRED["sampling"] = quick("auto", noise={"name": "none", "ratio": 0.0}, train={"epochs": 6, "batch": 64})
 
 
 @pytest.fixture(scope="module")
 def paired(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The runs of `PAIRED` by two ranks, which make all of them, since to start costs more than to train."""
-    parent, many = tmp_path_factory.mktemp("paired"), "import rte.parts.selftune; rte.parts.selftune.MANY = 1"
+    parent, many = tmp_path_factory.mktemp("paired"), "import rte.recipes.policy; rte.recipes.policy.MANY = 1"
     finish(launch({parent / name: config for name, config in PAIRED.items()}, before=many))  # as if images were many
     return parent
 
@@ -146,10 +148,10 @@ def test_two_ranks_hold_the_same_weights_and_tables(name: str, paired: Path) -> 
 
 
 @pytest.mark.slow
-def test_two_ranks_draw_visits_from_pulls_that_both_have_seen(paired: Path) -> None:
-    one, _ = ends(paired / "visits")
-    assert one["visits.drawn"].any()
-    assert len(one["visits.pull"].unique()) > len(one["visits.pull"]) / 2
+def test_two_ranks_sample_by_gradients_that_both_have_seen(paired: Path) -> None:
+    one, _ = ends(paired / "sampling")
+    assert one["sampling.drawn"].any()
+    assert len(one["sampling.gradient"].unique()) > len(one["sampling.gradient"]) / 2
 
 
 @pytest.mark.parametrize("method", ["ce", "rte", "elr"])
@@ -167,20 +169,6 @@ def test_accumulated_pieces_give_the_step_of_the_whole_batch(
         states.append(trainer.method.state_dict())
     for key, value in states[0].items():
         torch.testing.assert_close(states[1][key], value, rtol=1e-4, atol=1e-5)
-
-
-def test_views_in_chunks_give_the_same_step_without_batch_norm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rte.nets.build", lambda *a, **k: Plain())
-    states = []
-    for chunk in (None, 2, 3):
-        config = quick("rte", method={"views": 5, "chunk": chunk}, train={"epochs": 1})
-        prepared = prepare(config, load_dataset(config, None))
-        trainer, _ = make_trainer(prepared, save=lambda name, state: None)
-        trainer.fit()
-        states.append(trainer.method.state_dict())
-    for other in states[1:]:
-        for key, value in states[0].items():
-            torch.testing.assert_close(other[key], value, rtol=1e-4, atol=1e-5)
 
 
 NO_NORM = """
@@ -222,25 +210,32 @@ BUDGET = """
 import sys, torch
 from pathlib import Path
 torch.set_num_threads(1)
-from rte import run
-from rte.run.budget import fit_budget
 from rte.config import resolve
+from rte.run import start
 from rte.train.distributed import World
-config = resolve(sys.argv[2])
-fitted = fit_budget(prepare(config, load_dataset(config, None)), 30.0)
-(Path(sys.argv[1]) / f"steps{World.join().rank}").write_text(str(fitted.train.steps))
+kept = []
+make = start.make_trainer
+def spy(*a, **k):
+    made = make(*a, **k); kept.append(made[0]); return made
+start.make_trainer = spy
+out = Path(sys.argv[1])
+start.start(resolve(out / "config.json"), out / "run", budget=20.0)
+rank, (trainer,) = World.join().rank, kept
+path = [(one.step, one.done, one.pace, one.epochs) for one in trainer.timeline.course.segments]
+(out / f"path{rank}").write_text(f"{trainer.step} {path}")
+torch.save(trainer.method.state_dict(), out / f"rank{rank}.pt")
 """
 
 
 @pytest.mark.slow
-def test_a_budget_gives_all_ranks_the_same_length(tmp_path: Path) -> None:
-    late = {"kind": "steps", "values": [0, 2], "epochs": [0, 10]}
-    write_json(tmp_path / "config.json", quick(method={"views": late, "jsd_weight": 0.0}).tree())
+def test_a_budget_takes_all_ranks_the_same_way(tmp_path: Path) -> None:
+    write_json(tmp_path / "config.json", quick("ce").tree())
     (tmp_path / "worker.py").write_text(BUDGET)
-    finish(torchrun(str(tmp_path / "worker.py"), str(tmp_path), str(tmp_path / "config.json")))
-    one, two = ((tmp_path / f"steps{rank}").read_text() for rank in range(2))
+    finish(torchrun(str(tmp_path / "worker.py"), str(tmp_path)))
+    one, two = ((tmp_path / f"path{rank}").read_text() for rank in range(2))
     assert one == two
-    assert int(one) > 20
+    assert int(one.split()[0]) > 20
+    assert same(*ends(tmp_path))
 
 
 @pytest.mark.slow
@@ -405,8 +400,8 @@ def test_alone_in_the_world_nothing_is_sent() -> None:
     world.wait()
     assert world.first
     assert not world.claimed(Path())
-    assert world.any([True, False], torch.device("cpu")) == [True, False]
-    assert world.mean(0.1) == 0.1
+    assert world.any([True, False]) == [True, False]
+    assert world.told([0.1]) == [0.1]
     np.testing.assert_array_equal(world.slice(np.arange(5)), np.arange(5))
 
 

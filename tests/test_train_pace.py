@@ -164,6 +164,23 @@ def test_a_resumed_run_follows_the_path_and_then_uses_the_time_that_is_left(tmp_
     assert Machine(120.0, file=file).run().step == back.step, "the whole path is on the disk"
 
 
+@pytest.mark.parametrize("segments", [1, 2, 5])
+def test_a_run_resumed_exactly_where_its_path_ends_goes_on_blindly_for_some_steps(
+    tmp_path: Path, segments: int
+) -> None:
+    file = tmp_path / "clock.jsonl"
+    whole = Machine(120.0, file=file).run()
+    path = Course(file, writes=False).segments[:segments]
+    file.write_text("".join(line + "\n" for line in file.read_text().splitlines()[:segments]))
+    back = Machine(120.0, file=file, setup=5_000.0, at=path[-1].until)
+    began = back.now
+    back.run()
+    assert back.now - began + path[-1].until * 0.1 == pytest.approx(120.0 - 2.0 - 3.0, abs=6.0)
+    assert back.step == pytest.approx(whole.step, rel=0.05)
+    assert all(a <= b for a, b in zip(back.done, back.done[1:], strict=False))
+    assert back.done[-1] > 0.97
+
+
 def test_evaluations_before_the_end_take_a_twentieth_of_the_time(tmp_path: Path) -> None:
     made = []
     for _ in range(2):

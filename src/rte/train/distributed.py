@@ -7,6 +7,7 @@ and with update steps of their own alike, and leaves the names in a checkpoint a
 
 from __future__ import annotations
 
+import atexit
 import os
 import secrets
 import time
@@ -113,7 +114,8 @@ class World:
         given = {}
         for name, (shape, dtype) in forms[0].items():
             known = state[name]
-            given[name] = known.clone() if self.first else torch.empty(shape, dtype=dtype, device=known.device)
+            mine = known.clone(memory_format=torch.contiguous_format)  # memory is sent as it lies, channels last or not
+            given[name] = mine if self.first else torch.empty(shape, dtype=dtype, device=known.device)
             dist.broadcast(given[name], 0)
         if not self.first:
             module.load_state_dict(given)
@@ -151,6 +153,8 @@ def _joined() -> World:
         nccl = torch.cuda.is_available() and dist.is_nccl_available()
         backend = "cpu:gloo,cuda:nccl" if nccl else "gloo"  # each tensor by where it lies
         dist.init_process_group(backend, store=meeting, rank=rank, world_size=size, timeout=PATIENCE)
+        if not nccl:
+            atexit.register(dist.destroy_process_group)  # else gloo's threads may abort a process that has ended well
     return World(rank, size, store)
 
 

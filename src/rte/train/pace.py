@@ -215,6 +215,9 @@ class ByClock:
             return 0.0, 0.0, place.step + AHEAD, self.epochs, self.elapsed
         before = self.course.segments[-1]
         step, done = before.until, before.done + (before.until - before.step) * before.pace
+        if not self._recent and done < 1.0:  # gone on with where the path ends: nothing is known of this machine yet
+            steps = min(AHEAD, math.ceil((1.0 - done) / before.pace)) if before.pace else AHEAD
+            return done, before.pace, step + steps, before.epochs, before.elapsed + self._last_took()
         if self._follows:
             self.started = self.clock() - before.elapsed - (before.until - before.step) * self._step_seconds
             self._follows = False
@@ -227,6 +230,11 @@ class ByClock:
         steps = max(1, min(int(min(STRETCH * left, LONGEST) / cost), math.ceil((1.0 - done) / pace)))
         epochs = math.ceil(place.epoch + (place.j + self._foreseen(done, left / cost)) / place.J)
         return done, pace, step + steps, max(place.epoch + 1, epochs), elapsed
+
+    def _last_took(self) -> float:
+        """Seconds of the last segment, at the speed of the one before it."""
+        *_, one, two = self.course.segments[:1] + self.course.segments
+        return (two.elapsed - one.elapsed) / max(1, two.step - one.step) * (two.until - two.step)
 
     def _foreseen(self, done: float, steps: float) -> float:
         """How many steps are left where there is time for so many at the present cost: the cost will change."""
