@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import learning
 import numpy as np
 import oracles
 import pytest
@@ -111,3 +112,8 @@ def test_a_steered_loss_has_the_value_and_the_gradient_it_is_given() -> None:
     loss = steered(torch.tensor(1.25), parts, wanted)
     assert float(loss.detach()) == pytest.approx(1.25, abs=1e-6)
     assert all(torch.equal(a, b) for a, b in zip(torch.autograd.grad(loss, parts), wanted, strict=True))
+
+
+def test_it_memorises_less_than_cross_entropy() -> None:
+    ours, theirs = (learning.accuracy(name, **learning.STILL) for name in ("bi_level", "ce"))
+    assert min(ours) > max(theirs), "bilevel 81 % against 67 % when this was written"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import learning
 import numpy as np
 import oracles
 import pytest
@@ -120,3 +121,8 @@ def test_the_prediction_is_the_mean_of_both_softmaxes() -> None:
     np.testing.assert_allclose(tiny.array(method.predict(x).softmax(1)), (one + two) / 2, atol=1e-6)
     assert torch.equal(method.networks()["first"](x), method.nets[0](x))
     assert torch.equal(method.networks()["second"](x), method.nets[1](x))
+
+
+def test_it_memorises_less_than_cross_entropy() -> None:
+    ours, theirs = (learning.accuracy(name, **learning.STILL) for name in ("decoupling", "ce"))
+    assert min(ours) > max(theirs), "decoupling 81 % against 67 % when this was written"
