@@ -15,7 +15,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from importlib import import_module, metadata
 from pathlib import Path
 from types import ModuleType
@@ -99,6 +99,8 @@ def adopt(kind: Kind, value: Any, check: Check) -> str:
     while (kind, name) in _loaded and _loaded[kind, name].value is not value:
         number += 1
         name = f"{base}#{number}"
+    if (kind, name) in _loaded:
+        return name
     check(name, value)
     _loaded[kind, name] = Code(value, _origin(name, sys.modules.get(known_as.__module__)))
     return name
@@ -183,13 +185,16 @@ def _find(module: ModuleType, attribute: str, name: str) -> Any:
         raise ConfigError(f"{name}: there is no {attribute} in {module.__file__}; {hint}") from None
 
 
+_packages = cache(metadata.packages_distributions)  # a quarter of a second
+
+
 def _origin(name: str, module: ModuleType | None) -> dict[str, str | None]:
     """File, sha256, package and version of a module, as far as there are any."""
     file = getattr(module, "__file__", None)
     if module is None or not file or not Path(file).is_file():
         return {"name": name}
     top = module.__name__.partition(".")[0]
-    package = next(iter(metadata.packages_distributions().get(top, [])), None)
+    package = next(iter(_packages().get(top, [])), None)
     version = metadata.version(package) if package else getattr(sys.modules.get(top), "__version__", None)
     digest = hashlib.sha256(Path(file).read_bytes()).hexdigest()
     return {"name": name, "file": str(file), "sha256": digest, "package": package, "version": version}

@@ -2,51 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import signal
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rte.config import RunConfig, merge, resolve
-from rte.data.arrays import as_pixels, from_arrays
-from rte.data.types import ArrayImages
-from rte.errors import DataError
-from rte.run.build import InputSpec, build_method, make_trainer, prepare
+from rte import registry
+from rte.code import CodeChanged, changes
+from rte.config import RunConfig, Tree, merge, resolve
+from rte.data.given import as_images, as_labels, encode
+from rte.data.types import ArrayImages, Dataset, Split
+from rte.errors import ConfigError, DataError
+from rte.report.progress import Bars
+from rte.run.budget import by_clock, fit_network, parse_budget, refuse_short, with_budget
+from rte.run.build import InputSpec, Prepared, build_method, make_trainer, prepare
 from rte.run.predictor import Predictor
 from rte.train.device import choose_device
+from rte.train.distributed import World
+from rte.train.trainer import Interrupted, Observer, Trainer
+
+PARTS = ("method", "net")
 
 
 class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """An image classifier that learns from labels of which an unknown share is wrong.
 
-    Images are arrays (N, H, W) or (N, H, W, C), uint8 or floats in 0..1; labels may be any hashable values.
+    Images are arrays (N, H, W) or (N, H, W, C), uint8 or floats in 0..1, or a list of paths of image files. Labels are
+    of one kind: integers, strings, booleans, or any hashable values of one type.
 
     Parameters
     ----------
-    method : name of the method, see `rte list methods`
+    method : name of the method (see `rte list methods`), "my.py:MyMethod", or a class derived from Method
     preset : settings to start from, a name or a TOML file
-    epochs, batch, net, holdout : shorthands for the settings most often changed; None keeps the preset's
-    settings : any other settings as a tree, such as {"method": {"q": 0.3}, "views": {"flip": False}}
+    epochs, batch, net, holdout : shorthands for the settings most often changed; None keeps the preset's. net may also
+        be "my.py:build", or a function or class that makes a network of channels, classes, size and dropout
+    budget : time to train for instead of epochs, such as "10m", or seconds
+    settings : any other settings as a tree, such as {"method": {"q": 0.3}, "views": {"flip": False}}; they count most
     device : "auto", "cpu", "cuda", "mps"
-    random_state : the seed
+    random_state : the seed, a NumPy RandomState to draw it from, or None for another one each time
+    verbose : whether to show a progress bar
     """
 
     def __init__(
         self,
-        method: str = "rte",
+        method: str | type[Any] = "rte",
         *,
         preset: str = "default",
         epochs: int | None = None,
         batch: int | None = None,
-        net: str | None = None,
+        net: str | Callable[..., Any] | None = None,
         holdout: float | None = None,
+        budget: str | float | None = None,
         settings: Mapping[str, Any] | None = None,
         device: str = "auto",
-        random_state: int = 0,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: bool = False,
     ) -> None:
         self.method = method
         self.preset = preset
@@ -54,29 +75,35 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.batch = batch
         self.net = net
         self.holdout = holdout
+        self.budget = budget
         self.settings = settings
         self.device = device
         self.random_state = random_state
+        self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> RobustClassifier:
-        """Train on images and their given labels."""
-        classes, codes = _encode(y)
-        dataset = from_arrays(X, codes, classes=[str(label) for label in classes], name="the training data")
-        config = self._config(len(dataset.train))
-        prepared = prepare(config, dataset)
-        kept: dict[str, Any] = {}
-
-        def keep(name: str, state: dict[str, Any]) -> None:
-            if name == "selected":  # the trainer goes on changing the live tensors
-                kept.update({key: value.clone() for key, value in state["method"].items()})
-
-        trainer, _ = make_trainer(prepared, save=keep)
-        trainer.fit()
-        state = kept or trainer.method.state_dict()
+    def fit(self, X: Any, y: Any, **rejected: Any) -> RobustClassifier:
+        """Train on images and their given labels. torch's own random numbers go on as if nothing had happened."""
+        started = time.monotonic()
+        if rejected:
+            raise ConfigError(
+                f"RobustClassifier.fit takes images and labels only, no {', '.join(rejected)}: which examples count "
+                "how much is what the method finds out."
+            )
+        images = as_images(X)
+        classes, codes = encode(as_labels(y))
+        if len(images) != len(codes):
+            raise DataError(f"there are {len(images)} images but {len(codes)} labels; give one label per image.")
+        dataset = Dataset("the training data", tuple(str(label) for label in classes), Split(images, codes), None, None)
+        config = self._config(len(images))
+        with _generators_kept(choose_device(config.train.device)):
+            trainer, prepared, state = self._train(prepare(config, dataset), started)
         self.classes_ = classes
         self.history_ = trainer.history
-        self.n_features_in_ = int(np.prod(np.shape(X)[1:]))
-        self.config_ = config.tree()
+        self.image_shape_ = images.pixels.shape[1:] if isinstance(images, ArrayImages) else None
+        self.n_features_in_ = int(np.prod(self.image_shape_ or (*prepared.spec.size, prepared.spec.channels)))
+        self.config_ = prepared.config.tree()
+        self.code_ = prepared.config.code
+        self.parts_ = {kind: given for kind in PARTS if not isinstance(given := getattr(self, kind), str | None)}
         self.spec_ = prepared.spec
         self.state_ = {key: value.detach().cpu().numpy() for key, value in state.items()}
         self._predictor: Predictor | None = None
@@ -85,9 +112,16 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Class probabilities (N, K), columns in the order of `classes_`."""
         check_is_fitted(self)
+        images = as_images(X, self.spec_.channels)
+        shape = images.pixels.shape[1:] if isinstance(images, ArrayImages) else None
+        if shape is not None and self.image_shape_ is not None and shape != self.image_shape_:
+            raise DataError(
+                f"the images are of shape {shape}, those of fit were of shape {self.image_shape_}; give images of "
+                "that height, width and number of channels."
+            )
         if self._predictor is None:
             self._predictor = self._restore()
-        return self._predictor.probabilities(ArrayImages(as_pixels(X, "the images")))
+        return self._predictor.probabilities(images)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each image."""
@@ -95,26 +129,61 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         predicted: NDArray[Any] = self.classes_[best]
         return predicted
 
+    def _train(self, prepared: Prepared, started: float) -> tuple[Trainer, Prepared, dict[str, torch.Tensor]]:
+        """The trained trainer, what it was given, and the state to predict with."""
+        if (seconds := prepared.config.train.budget) is not None:
+            prepared = replace(prepared, config=fit_network(prepared, seconds, World()))
+            refuse_short(seconds, started, World())
+        kept: dict[str, Any] = {}
+
+        def keep(name: str, state: dict[str, Any]) -> None:
+            if name == "selected":  # the trainer goes on changing the live tensors
+                kept.update({key: value.clone() for key, value in state["method"].items()})
+
+        with _watching(self.verbose, prepared.config.method_label) as observer:
+            trainer, examiner = make_trainer(prepared, save=keep, observer=observer)
+            if seconds is not None:
+                trainer.timeline = by_clock(trainer, examiner, seconds, started, None)
+            _until_the_end(trainer)
+        return trainer, prepared, kept or trainer.method.state_dict()
+
     def _config(self, n: int) -> RunConfig:
         train = {"epochs": self.epochs, "batch": self.batch, "holdout": self.holdout, "device": self.device}
-        options: dict[str, Any] = {
+        options: Tree = {
             "data": {"name": "arrays", "path": "given as arrays"},
-            "method": {"name": self.method},
-            "seed": self.random_state,
+            "method": {"name": self._name("method")},
+            "seed": _seed(self.random_state),
             "noise": {"name": "none"},
             "train": {key: value for key, value in train.items() if value is not None},
         }
         if self.net is not None:
-            options["net"] = {"name": self.net}
-        config = resolve(self.preset, merge(options, self.settings or {}))
-        if self.batch is None and config.train.batch > n // 4:
+            options["net"] = {"name": self._name("net"), "wider": []}
+        if self.budget is not None and self.epochs is not None:
+            raise ConfigError("budget and epochs each set the length of the training; give one of them.")
+        options = _plain(merge(options, self.settings or {}))
+        config = resolve(self.preset, options)
+        if "batch" not in options["train"] and config.train.batch > n // 4:
             config = config.with_train(batch=max(1, n // 4))  # the preset's batch was not made for so small a set
+        if self.budget is not None:
+            config = with_budget(config, parse_budget(str(self.budget)))
         return config
 
+    def _name(self, kind: Any) -> str:
+        """The name of a method or network, which may be given as a class or function."""
+        given = getattr(self, kind)
+        return given if isinstance(given, str) else registry.adopt(kind, given)
+
     def _restore(self) -> Predictor:
-        config, spec, device = RunConfig.from_tree(self.config_), self.spec_, choose_device(self.device)
+        tree = dict(self.config_)
+        for kind, given in self.parts_.items():
+            tree[kind] = {**tree[kind], "name": registry.adopt(kind, given)}  # type: ignore[arg-type]
+        config = RunConfig.from_tree(tree, trust=True)  # of a pickle, which could run anything
+        for text in changes(self.code_, config.code):
+            warnings.warn(text, CodeChanged, stacklevel=4)
+        spec, device = self.spec_, choose_device(self.device)
         assert isinstance(spec, InputSpec)
-        method = build_method(config, spec, torch.zeros(spec.n, dtype=torch.int64), device)
+        with _generators_kept(device):
+            method = build_method(config, spec, torch.zeros(spec.n, dtype=torch.int64), device)
         method.load_state_dict({key: torch.from_numpy(value) for key, value in self.state_.items()})
         return Predictor(method.eval(), config, spec, device)
 
@@ -124,19 +193,66 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             state["_predictor"] = None
         return state
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
+        return tags
 
-def _encode(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The distinct labels, sorted or else in order of appearance, and each label's place among them."""
-    values = list(y)
+
+# ---- what the training leaves alone
+
+
+def _until_the_end(trainer: Trainer) -> None:
+    """Train; an interrupt is one for the caller too, whose search or loop would go on otherwise."""
+    with suppress(Interrupted):
+        trainer.fit()
+    if trainer.stop == "SIGTERM":
+        signal.raise_signal(signal.SIGTERM)
+    if trainer.stop is not None:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _generators_kept(device: torch.device) -> Iterator[None]:
+    """Within, torch's generators may be seeded; afterwards they are what they were."""
+    on_mps = torch.mps.get_rng_state() if device.type == "mps" else None
     try:
-        distinct = sorted(set(values))
-    except TypeError:
-        distinct = list(dict.fromkeys(values))
-    if len(distinct) < 2:
-        raise DataError(f"the labels have {len(distinct)} class; a classifier needs examples of at least two classes.")
-    place = {value: k for k, value in enumerate(distinct)}
-    simple = all(isinstance(value, str | int | float | np.generic) for value in distinct)
-    classes = np.array(distinct) if simple else np.empty(len(distinct), dtype=object)
-    if not simple:
-        classes[:] = distinct
-    return classes, np.array([place[value] for value in values], dtype=np.int64)
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            yield
+    finally:
+        if on_mps is not None:
+            torch.mps.set_rng_state(on_mps)
+
+
+@contextmanager
+def _watching(verbose: bool, title: str) -> Iterator[Observer | None]:
+    if not verbose:
+        yield None
+        return
+    from rich.console import Console
+
+    with Bars(Console()) as bars:
+        yield bars.run(title)
+
+
+# ---- what is given
+
+
+def _plain(value: Any) -> Any:
+    """Settings without NumPy's types, which are not those that settings declare."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _seed(random_state: Any) -> int:
+    """A whole number is the seed; a RandomState is drawn from, NumPy's own if none is given, as scikit-learn does."""
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool):
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
+    if random_state is not None and not isinstance(random_state, np.random.RandomState):
+        raise ConfigError(f"random_state is {random_state!r}; give a whole number, a RandomState or None.")
+    return int(check_random_state(random_state).randint(2**31 - 1))

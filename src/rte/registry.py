@@ -26,7 +26,7 @@ Build = Callable[..., nets.Net]
 """build(channels=, classes=, size=, dropout=) -> a fresh network."""
 GIVEN = ("channels", "classes", "size", "dropout")
 
-NOT_DATASETS = {"types", "files", "statistics", "get"}
+NOT_DATASETS = {"types", "given", "files", "statistics", "get"}
 
 
 def _modules(package: str) -> list[str]:
