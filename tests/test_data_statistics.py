@@ -52,6 +52,18 @@ def test_limit_takes_evenly_spaced_images() -> None:
     assert channel_statistics(ArrayImages(x), limit=4)[0] == (1.0,)
 
 
+def test_photographs_are_read_one_by_one() -> None:
+    asked: list[int] = []
+
+    class Counted(Mixed):
+        def fetch(self, index: np.ndarray) -> list[Pixels]:
+            asked.append(len(index))
+            return super().fetch(index)
+
+    channel_statistics(Counted([np.zeros((2, 2, 3), np.uint8)] * 40))
+    assert asked == [1] * 40
+
+
 def test_images_of_different_sizes_count_the_same() -> None:
     black, white = np.zeros((2, 2, 3), np.uint8), np.full((20, 30, 3), 255, np.uint8)
     mean, std = channel_statistics(Mixed([black, white, black, white]))

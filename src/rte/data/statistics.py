@@ -14,8 +14,9 @@ from rte.data.types import Dataset, Images, Labels, Pixels, Split
 from rte.errors import DataError
 from rte.rng import generator
 
-# Few enough that photographs of full size fit in memory, once per thread.
 BLOCK = 32
+SMALL = 256
+"""Images of one size up to so many pixels a side are read by the block."""
 Statistics = tuple[tuple[float, ...], tuple[float, ...]]
 
 
@@ -28,12 +29,19 @@ def channel_statistics(images: Images, limit: int = 10000) -> Statistics:
     rows = np.linspace(0, len(images) - 1, min(len(images), limit)).round().astype(np.int64)
     blocks = [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
     with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, 8)) as pool:
-        share = sum(pool.map(lambda block: _histogram(images.fetch(block)), blocks), np.zeros(())) / len(rows)
+        share = sum(pool.map(lambda block: _shares(images, block), blocks), np.zeros(())) / len(rows)
     value = np.arange(256) / 255
     mean = share @ value
     variance = (share * (value - mean[:, None]) ** 2).sum(axis=1)
     deviation = np.maximum(np.sqrt(variance), 1 / 255)
     return tuple(mean.tolist()), tuple(deviation.tolist())
+
+
+def _shares(images: Images, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """`_histogram` of some images, which are read one by one where they may be photographs."""
+    if images.size is not None and max(images.size) <= SMALL:
+        return _histogram(images.fetch(rows))
+    return sum((_histogram(images.fetch(row[None])) for row in rows), np.zeros(()))
 
 
 def _histogram(images: Pixels | Sequence[Pixels]) -> NDArray[np.float64]:

@@ -105,7 +105,7 @@ class ViewEngine:
         return self.apply(images, drawn, out)
 
     def plain(self, images: Bytes | Sequence[Bytes], out: Singles | None = None) -> Singles:
-        """The views for evaluation, (B, H, W, C): the images or, at another size, the middle 7/8 of each, resized."""
+        """The views for evaluation, (B, H, W, C): each image or, at another size, its middle 7/8, resized."""
         crops: Bytes
         if self._fits(images):
             crops = np.asarray(images)
@@ -115,6 +115,9 @@ class ViewEngine:
             for image, crop in zip(images, crops, strict=True):
                 self._check(image)
                 h, w = image.shape[:2]
+                if (h, w) == self.size:  # whatever the others' sizes: what is seen of an image is a matter of it alone
+                    crop[:] = image
+                    continue
                 kernels.resize(image, (0, 0, h, w), *weak.centre_crop(h, w, self.size), False, crop)
         views = self._memory(len(crops), out)
         kernels.normalise(crops, self.finish, views)
