@@ -38,7 +38,8 @@ HEADINGS = [
 def make(name: str, **cfg: object) -> Method:
     cls = registry.method(name)
     torch.manual_seed(0)
-    return cls(cls.Config.model_validate(cfg), tiny.task(tiny.normed))
+    trusted = range(tiny.K) if "trusted examples" in cls.needs else ()
+    return cls(cls.Config.model_validate(cfg), tiny.task(tiny.normed, trusted=trusted))
 
 
 def whole_batch(method: Method, t: Progress, part: int = 0) -> Batch:

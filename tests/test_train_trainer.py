@@ -1,11 +1,10 @@
-"""The loop's promises, for every method: resume, determinism, sealed truth, clean stops, finite losses."""
+"""The loop's promises: clean stops, finite losses, checkpoints. Those about every method: test_methods_contract.py."""
 
 from __future__ import annotations
 
 import os
 import signal
 import threading
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,6 @@ from rte.errors import TrainingError
 from rte.methods.base import Method, Progress
 from rte.run.build import load_dataset, make_trainer, prepare
 from rte.train.trainer import Interrupted, Trainer
-
-METHODS = registry.methods()
 
 
 def trainer(
@@ -61,61 +58,6 @@ def stopped_and_resumed(config: RunConfig, stop: int) -> Trainer:
     made.restore(saved["checkpoint"])
     made.fit()
     return made
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_resume_is_bit_for_bit_also_from_the_middle_of_an_epoch(method: str) -> None:
-    config = quick(method, net={"dropout": 0.1})
-    straight = trainer(config)
-    straight.fit()
-    total = straight.step
-    for stop in (1, total // 2 + 1):
-        saved: dict[str, Any] = {}
-        first = trainer(config, saved, observer=StopAfter(stop))
-        with pytest.raises(Interrupted, match="SIGINT"):
-            first.fit()
-        assert first.step == stop
-        second = trainer(config)
-        second.restore(saved["checkpoint"])
-        second.fit()
-        assert second.step == total
-        assert same(straight.method, second.method)
-        assert straight.history == second.history
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_results_do_not_depend_on_the_number_of_threads(method: str) -> None:
-    one, three = trainer(quick(method)), trainer(quick(method, train={"threads": 3}))
-    one.fit()
-    three.fit()
-    assert same(one.method, three.method)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_poisoned_true_labels_change_nothing(method: str) -> None:
-    config = quick(method, noise={"name": "none", "ratio": 0.0})
-    honest = load_dataset(config, None)
-    assert honest.test is not None
-    rng = np.random.default_rng(0)
-    poisoned = replace(
-        honest,
-        y_true=rng.integers(0, 10, len(honest.train)),
-        test=replace(honest.test, y=rng.integers(0, 10, len(honest.test))),
-    )
-    a, b = trainer(config, dataset=honest), trainer(config, dataset=poisoned)
-    a.fit()
-    b.fit()
-    assert same(a.method, b.method)
-    assert a.history != b.history  # the poison did reach the examiner
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_another_seed_is_another_run(method: str) -> None:
-    a = trainer(quick(method, train={"epochs": 1}))
-    b = trainer(quick(method, train={"epochs": 1}, seed=1))
-    a.fit()
-    b.fit()
-    assert not same(a.method, b.method)
 
 
 @pytest.mark.parametrize("term", ["jsd", "task"])

@@ -31,7 +31,22 @@ class Plain(Net):
         return features
 
 
-class Table(nn.Module):
+class Small(Net):
+    """A network for digits with what trips careless methods: batch norm, dropout, convolutions."""
+
+    def __init__(self, shape: tuple[int, ...] = (1, 8, 8), classes: int = 10) -> None:
+        super().__init__()
+        conv = nn.Conv2d(shape[0], 16, 3, stride=2, padding=1)
+        self.body = nn.Sequential(conv, nn.BatchNorm2d(16), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        self.dropout = nn.Dropout(0.1)
+        self.head = nn.Linear(16, classes)
+
+    def features(self, x: Tensor) -> Tensor:
+        features: Tensor = self.dropout(self.body(x))
+        return features
+
+
+class Table(Net):
     """A network that is a table of logits (N, K): its input's first pixel is the number of a row.
 
     Which rows have a gradient shows which examples were learnt from.
@@ -40,8 +55,13 @@ class Table(nn.Module):
     def __init__(self, logits: Tensor) -> None:
         super().__init__()
         self.rows = nn.Parameter(logits.clone())
+        self.head = nn.Identity()  # type: ignore[assignment]
 
-    def forward(self, x: Tensor) -> Tensor:
+    @property
+    def width(self) -> int:
+        return self.rows.shape[1]
+
+    def features(self, x: Tensor) -> Tensor:
         return self.rows[x.flatten(1)[:, 0].round().long()]
 
 
@@ -57,15 +77,30 @@ def linear() -> nn.Module:
     return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(SHAPE)), K))
 
 
-def normed() -> nn.Module:
+class Normed(Net):
     """With batch normalisation, whose statistics tell who ran in which mode."""
-    return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(SHAPE)), 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, K))
+
+    def __init__(self) -> None:
+        super().__init__()
+        layer = nn.Linear(int(np.prod(SHAPE)), 8)
+        self.body = nn.Sequential(nn.Flatten(), layer, nn.BatchNorm1d(8), nn.ReLU())
+        self.head = nn.Linear(8, K)
+
+    def features(self, x: Tensor) -> Tensor:
+        features: Tensor = self.body(x)
+        return features
 
 
-def task(build: Callable[[], nn.Module] | Sequence[nn.Module] = linear, y: Tensor = Y) -> Task:
+def normed() -> Net:
+    return Normed()
+
+
+def task(
+    build: Callable[[], nn.Module] | Sequence[nn.Module] = linear, y: Tensor = Y, trusted: Sequence[int] = ()
+) -> Task:
     """A task whose networks are built, or are those of a list in turn."""
     made = build if callable(build) else iter(build).__next__
-    return Task(y, K, lambda k=0: made())
+    return Task(y, K, lambda k=0: made(), torch.tensor(trusted, dtype=torch.int64))
 
 
 def images(i: Sequence[int], view: int = 0) -> Tensor:
