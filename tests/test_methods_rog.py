@@ -39,9 +39,9 @@ def test_before_the_fit_the_network_predicts_and_then_the_gaussians() -> None:
     assert torch.equal(method.predict(x), method.net(x))
     sweep = tiny.sweep(method)
     report = method.epoch_end(tiny.at(3), sweep)
-    z = sweep(method.net)  # this network has no features: its logits serve
+    z = sweep(method.features)
     weight, bias = linear_discriminant(robust_gaussians(z, tiny.Y, tiny.K, seed=3))
-    expected = tiny.array(method.net(x)) @ weight.numpy().T + bias.numpy()
+    expected = tiny.array(method.features(x)) @ weight.numpy().T + bias.numpy()
     np.testing.assert_allclose(tiny.array(method.predict(x)), expected, rtol=1e-3, atol=1e-3)
     assert not torch.allclose(method.predict(x), method.net(x))
     assert torch.equal(method.networks()["softmax"](x), method.net(x))
