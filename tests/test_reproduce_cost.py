@@ -29,6 +29,14 @@ def test_a_run_of_rte() -> None:
     assert training(config) == pytest.approx(4 * FORWARD * ((3 * 3 + 1) * 50_000 + 2 * 10_000))
 
 
+def test_methods_say_themselves_what_an_example_costs() -> None:
+    """Two networks forward and backward; DivideMix's guesses, of two passes that see all, after an epoch of warm-up."""
+    config = resolve("default", {**LAPTOP, "method": {"name": "co_teaching", "noise_rate": 0.4}})
+    assert training(config) == pytest.approx(4 * FORWARD * (6 * 50_000 + 3 * 10_000))
+    config = resolve("default", {**LAPTOP, "method": {"name": "dividemix", "warmup": 1}})
+    assert training(config) == pytest.approx(FORWARD * ((6 + 3 * 2 * 8) * 50_000 + 4 * 3 * 10_000))
+
+
 def test_a_schedule_of_views() -> None:
     steps = {"kind": "steps", "values": [2, 6], "epochs": [0, 2]}
     config = resolve("default", {**LAPTOP, "method": {"name": "rte", "views": steps}})

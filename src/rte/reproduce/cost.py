@@ -69,21 +69,19 @@ def estimate(jobs: Sequence[Job], out: Path) -> Estimate:
 
 
 def training(config: RunConfig) -> float:
-    """FLOPs of a run: three forward passes' worth for each view trained on, one for each look of a teacher."""
+    """FLOPs of a run: what the method says that an example costs, for all that its passes see, and the evaluations."""
     n, method, forward = _prepared(config)
     epochs, total = config.train.epochs, 0.0
-    steps = -(-n // config.train.batch)
     for at in range(min(SAMPLES, epochs)):
         t = Progress(at * epochs // min(SAMPLES, epochs), epochs)
-        plan = method.views(t)
-        images = n * plan.total
-        teacher = n if hasattr(method, "teacher") else 0
+        plan, examples = method.views(t), 0.0
         for each in method.passes(t):
-            if each.second is not None:
-                size = steps * (each.second_batch or config.train.batch)
-                images += size * (plan.second or plan).total
-                teacher += size if hasattr(method, "teacher") else 0
-        total += (3 * images + teacher) * forward / min(SAMPLES, epochs)
+            seen = n if each.index is None else n * len(each.index) / len(method.y)
+            if each.second is not None and len(each.second):
+                rows = (each.second_batch or config.train.batch) / (each.batch or config.train.batch)
+                seen *= 1 + rows * (plan.second or plan).total / plan.total
+            examples += seen
+        total += method.cost(t) * examples * forward / min(SAMPLES, epochs)
     tests = epochs / config.train.evaluate_every * SHAPES[config.data_name][1]
     return total * epochs + tests * forward * (1 + len(method.networks()))
 
