@@ -116,11 +116,20 @@ def test_the_seed_decides_the_weights() -> None:
 def test_every_name_on_offer_can_be_built() -> None:
     names = available()
     assert {"wrn-28-6", "preact-resnet18", "resnet10", "resnet18", "resnet50", "compact"} <= set(names)
-    for name, summary in names.items():
-        assert summary
-        with torch.device("meta"):
-            real = name.replace("<depth>", "16").replace("<width>", "8")
-            assert build(real, channels=3, classes=10, size=(32, 32)).width > 0
+    assert names == {**available("images"), **available("vectors")}
+    for kind, size in (("images", (32, 32)), ("vectors", ())):
+        for name, summary in available(kind).items():
+            assert summary
+            with torch.device("meta"):
+                real = name.replace("<depth>", "16").replace("<width>", "8").replace("<layers>", "2")
+                assert build(real, channels=3, classes=10, size=size).width > 0
+
+
+def test_networks_of_images_and_of_vectors_are_told_apart() -> None:
+    with pytest.raises(ConfigError, match="the network 'compact' is not for vectors; choose one of: cosine, linear"):
+        build("compact", channels=8, classes=10, size=())
+    with pytest.raises(ConfigError, match="the network 'mlp' is not for images"):
+        build("mlp", channels=3, classes=10, size=(32, 32))
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def test_mirror_is_the_mean_of_two_probabilities(tmp_path: Path) -> None:
     assert data.test is not None
     found = predictor.probabilities(data.test.images)
 
-    loader = Loader(data.test.images, data.test.y, predictor.spec.engine(config), seed=0)
+    loader = Loader(data.test.images, data.test.y, predictor.spec.viewer(config), seed=0)
     x = next(loader.plain(len(data.test)))
     with torch.no_grad():
         p = [predictor.method.predict(view).double().softmax(1) for view in (x, x.flip(3))]
@@ -46,7 +46,7 @@ def test_the_model_is_in_evaluation_mode_meanwhile() -> None:
         modes.append(model.training)
         return x.flatten(1)[:, :3]
 
-    loader = Loader(train.images, train.y, prepared.spec.engine(config), seed=0)
+    loader = Loader(train.images, train.y, prepared.spec.viewer(config), seed=0)
     out = outputs(model, predict, loader, batch=500, device=choose_device("cpu"))
     assert out.shape == (len(train), 3)
     assert not any(modes)

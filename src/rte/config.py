@@ -52,7 +52,7 @@ class RunConfig:
     method_name: str
     method: Settings
     noise: NoiseConfig
-    views: ViewConfig
+    views: Settings
     net: NetConfig
     train: TrainConfig
     seed: int
@@ -72,7 +72,8 @@ class RunConfig:
             raise ConfigError(f"seed is {seed!r}; give a whole number from 0 up, less than 2**63.")
         data_name, data = _named(tree, "data")
         method_name, method = _named(tree, "method")
-        sections: Tree = {name: validate(model, tree.get(name, {}), name) for name, model in SECTIONS.items()}
+        models = {**SECTIONS, "views": registry.views(data_name)}
+        sections: Tree = {name: validate(model, tree.get(name, {}), name) for name, model in models.items()}
         for network in (sections["net"].name, *sections["net"].wider):
             registry.network(network, trusted=_trusted(trust, network))
         own = registry.method(method_name, trusted=_trusted(trust, method_name))

@@ -26,7 +26,7 @@ from rte.data.types import ArrayImages, Dataset, Split
 from rte.errors import ConfigError, DataError
 from rte.report.progress import Bars
 from rte.run.budget import by_clock, fit_network, parse_budget, refuse_short, with_budget
-from rte.run.build import InputSpec, Prepared, build_method, make_trainer, prepare
+from rte.run.build import Prepared, build_method, make_trainer, prepare
 from rte.run.predictor import Predictor
 from rte.train.device import choose_device
 from rte.train.distributed import World
@@ -181,7 +181,6 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for text in changes(self.code_, config.code):
             warnings.warn(text, CodeChanged, stacklevel=4)
         spec, device = self.spec_, choose_device(self.device)
-        assert isinstance(spec, InputSpec)
         with _generators_kept(device):
             method = build_method(config, spec, torch.zeros(spec.n, dtype=torch.int64), device)
         method.load_state_dict({key: torch.from_numpy(value) for key, value in self.state_.items()})

@@ -21,11 +21,14 @@ from rte.errors import ConfigError, UserError, did_you_mean
 from rte.methods.base import Method
 from rte.nets.base import Featureless
 from rte.settings import Settings
+from rte.views.config import ViewConfig
+from rte.views.vectors import VectorViewConfig
 
 Build = Callable[..., nets.Net]
 """build(channels=, classes=, size=, dropout=) -> a fresh network."""
 GIVEN = ("channels", "classes", "size", "dropout")
 
+VIEWS: dict[str, type[Settings]] = {"images": ViewConfig, "vectors": VectorViewConfig}
 NOT_DATASETS = {"types", "given", "files", "statistics", "get"}
 
 
@@ -121,9 +124,9 @@ def check_network(name: str, value: Any) -> None:
 
 
 def _build(
-    name: str, make: Any, *, channels: int, classes: int, size: tuple[int, int], dropout: float = 0.0
+    name: str, make: Any, *, channels: int, classes: int, size: tuple[int, ...], dropout: float = 0.0
 ) -> nets.Net:
-    """A network of other code, tried on a blank image."""
+    """A network of other code, tried on blank examples."""
     given = {"channels": channels, "classes": classes, "size": size, "dropout": dropout}
     parameters = inspect.signature(make).parameters.values()
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
@@ -142,7 +145,7 @@ def _build(
         raise code.blame(error, name) from error
     if not isinstance(out, torch.Tensor) or out.shape != (2, classes):
         shape = tuple(out.shape) if isinstance(out, torch.Tensor) else type(out).__name__
-        raise ConfigError(f"{name} makes {shape} of 2 images; it must return logits of shape (2, {classes}).")
+        raise ConfigError(f"{name} makes {shape} of 2 examples; it must return logits of shape (2, {classes}).")
     net.train()
     return net if isinstance(net, nets.Net) else Featureless(net, name)
 
@@ -157,6 +160,11 @@ def dataset(name: str) -> ModuleType:
     if name not in datasets():
         raise ConfigError(f"there is no dataset '{name}'; {did_you_mean(name, datasets())}")
     return import_module(f"rte.data.{name}")
+
+
+def views(name: str) -> type[Settings]:
+    """The settings of the views of a dataset's examples: of images, unless its module says `KIND = "vectors"`."""
+    return VIEWS[str(getattr(dataset(name), "KIND", "images"))]
 
 
 def presets() -> list[str]:

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rte.data._labels import as_labels, class_values, encode, named_values
+from rte.data._assemble import KEYS, PARTS, Kind, assemble, from_stored
 from rte.data._places import find
 from rte.data.statistics import with_test_share
-from rte.data.types import ArrayImages, Dataset, Pixels, Split
+from rte.data.types import ArrayImages, Dataset, Pixels
 from rte.errors import DataError
 from rte.settings import Settings, setting
 
 SUMMARY = "your own images in an .npz file: x_train, y_train and, if there are any, x_test, y_test, classes"
-PARTS = ("x_train", "y_train", "x_test", "y_test", "classes", "y_true")
-KEYS = {*PARTS, "x", "y", "y_train_true"} - {"y_true"}
 BLOCK = 1024
-
-Field = Callable[[str], str]
 
 
 class Config(Settings):
@@ -36,17 +32,7 @@ class Config(Settings):
 def load(cfg: Config, data_dir: Path | None) -> Dataset:
     """The arrays x_train, y_train (or x, y) of an .npz file, and x_test, y_test, classes, y_train_true if present."""
     path = find(cfg.path, data_dir, folder=False)
-    stored = read_npz(path)
-    plain = "x_train" not in stored and "x" in stored
-    names = {"y_true": "y_train_true"} | ({"x_train": "x", "y_train": "y"} if plain else {})
-    for needed in (names.get("x_train", "x_train"), names.get("y_train", "y_train")):
-        if needed not in stored:
-            raise DataError(
-                f"{path} has no array {needed} (it has: {', '.join(sorted(stored)) or 'nothing we know'}); "
-                "store x_train and y_train, or x and y."
-            )
-    values = {part: stored.get(names.get(part, part)) for part in PARTS}
-    data = _dataset(values, name=path.stem, field=lambda part: f"{path}: {names.get(part, part)}")
+    data = from_stored(read_npz(path), IMAGES, name=path.stem, where=str(path))
     return with_test_share(data, cfg.test_share)
 
 
@@ -66,7 +52,7 @@ def from_arrays(
     of `y_train`, unless `classes` names them in order: labels are then those names, or their positions 0..K-1.
     """
     values = dict(zip(PARTS, (x_train, y_train, x_test, y_test, classes, y_true), strict=True))
-    return _dataset(values, name=name, field=lambda part: part)
+    return assemble(values, IMAGES, name=name, field=lambda part: part)
 
 
 def as_images(x: Any, field: str) -> ArrayImages:
@@ -82,49 +68,6 @@ def read_images(path: Path) -> ArrayImages:
         if name in stored:
             return as_images(stored[name], f"{file}: {name}")
     raise DataError(f"{file} has no array x (it has: {', '.join(sorted(stored)) or 'nothing we know'}); store one.")
-
-
-def _dataset(values: dict[str, Any], name: str, field: Field) -> Dataset:
-    """The dataset of the arrays in `values`; `field` is what a message calls each of them."""
-    if (values["x_test"] is None) != (values["y_test"] is None):
-        there, absent = ("x_test", "y_test") if values["y_test"] is None else ("y_test", "x_test")
-        raise DataError(f"{field(there)} is given without {absent}; give both or neither.")
-    pixels = as_pixels(values["x_train"], field("x_train"))
-    y = as_labels(values["y_train"], field("y_train"))
-    _same_length(pixels, y, field, "x_train", "y_train")
-    found = class_values(y, field("y_train"))
-    named = values["classes"]
-    accepted = found if named is None else named_values(named, y, field("classes"))
-    names = tuple(str(value) for value in (accepted if named is None else named))
-    train = Split(ArrayImages(pixels), encode(y, accepted, _places(field("y_train"))))
-    test = None
-    if values["x_test"] is not None:
-        test_pixels, y_test = as_pixels(values["x_test"], field("x_test")), as_labels(values["y_test"], field("y_test"))
-        _same_length(test_pixels, y_test, field, "x_test", "y_test")
-        if test_pixels.shape[1:] != pixels.shape[1:]:
-            raise DataError(
-                f"{field('x_test')} holds images of shape {test_pixels.shape[1:]} but x_train of {pixels.shape[1:]}; "
-                "make them the same."
-            )
-        test = Split(ArrayImages(test_pixels), encode(y_test, accepted, _places(field("y_test"))))
-    truth = None
-    if values["y_true"] is not None:
-        labels = as_labels(values["y_true"], field("y_true"))
-        _same_length(pixels, labels, field, "x_train", "y_true")
-        truth = encode(labels, accepted, _places(field("y_true")))
-    return Dataset(name, names, train, test, truth)
-
-
-def _places(field: str) -> Callable[[int], str]:
-    return lambda i: f"{field}[{i}]"
-
-
-def _same_length(pixels: Pixels, y: NDArray[Any], field: Field, x_part: str, y_part: str) -> None:
-    if len(pixels) != len(y):
-        raise DataError(
-            f"{field(x_part)} has {len(pixels)} images but {field(y_part)} has {len(y)} labels; "
-            "give one label per image."
-        )
 
 
 def as_pixels(x: Any, field: str) -> Pixels:
@@ -185,3 +128,6 @@ def read_npz(path: Path) -> dict[str, NDArray[Any]]:
         raise DataError(
             f"{path} ({size:,} bytes) is damaged at {name or 'its start'} ({error}); copy it again."
         ) from error
+
+
+IMAGES = Kind("images", as_images, lambda source: (*source.size, source.channels))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from rte.data._paths import SUFFIXES, Paths, image_files, walk
-from rte.data.types import Pixels
+from rte.data.types import Images, Pixels, Subset
 from rte.errors import DataError
 
 __all__ = ["SUFFIXES", "FileImages", "decode", "image_files", "walk"]
@@ -107,6 +107,9 @@ class FileImages:
 
     def label(self, i: int) -> str:
         return self.paths[i]
+
+    def take(self, rows: NDArray[np.int64]) -> Images:
+        return Subset(self, rows)
 
     def fetch(self, index: NDArray[np.int64]) -> Pixels | list[Pixels]:
         """Images at `index`, (B, H, W, C) if all have one size, else a list of (h, w, C); they are the caller's own."""

@@ -6,17 +6,22 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rte.data.types import Dataset, Images, Labels, Pixels, Split
+from rte.data.types import Dataset, Images, Labels, Pixels, Split, Vectors
 from rte.errors import DataError
 from rte.rng import generator
 
 BLOCK = 32
 SMALL = 256
 """Images of one size up to so many pixels a side are read by the block."""
+VECTORS = 4096
+"""Vectors that are read at a time."""
+NEIGHBOURS = 2000
+"""Vectors among which neighbours are looked for."""
 Statistics = tuple[tuple[float, ...], tuple[float, ...]]
 
 
@@ -42,6 +47,37 @@ def _shares(images: Images, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     if images.size is not None and max(images.size) <= SMALL:
         return _histogram(images.fetch(rows))
     return sum((_histogram(images.fetch(row[None])) for row in rows), np.zeros(()))
+
+
+def vector_statistics(vectors: Vectors, limit: int = 100_000) -> tuple[tuple[float, ...], tuple[float, ...], float]:
+    """Mean and standard deviation of each number, and the median distance of an example to its nearest neighbour.
+
+    The first two over at most `limit` evenly spaced vectors; a number that never varies has deviation 1. The distance
+    is that of some standardised examples among as many as fit into a moment, so it is an upper bound for large sets.
+    """
+    rows = np.linspace(0, len(vectors) - 1, min(len(vectors), limit)).round().astype(np.int64)
+    total, squares = np.zeros(vectors.dim), np.zeros(vectors.dim)
+    first = vectors.fetch(rows[:1]).astype(np.float64)[0]  # sums of differences to it, which stay exact
+    for start in range(0, len(rows), VECTORS):
+        block = vectors.fetch(rows[start : start + VECTORS]).astype(np.float64) - first
+        total += block.sum(0)
+        squares += (block**2).sum(0)
+    mean = total / len(rows)
+    std = np.sqrt(np.maximum(squares / len(rows) - mean**2, 0.0))
+    std = np.where(std > 1e-9 * (1.0 + np.abs(first + mean)), std, 1.0)
+    some = vectors.fetch(rows[np.linspace(0, len(rows) - 1, min(len(rows), NEIGHBOURS)).astype(np.int64)])
+    z = (some - (first + mean)) / std
+    return tuple((first + mean).tolist()), tuple(std.tolist()), nearest_distance(z)
+
+
+def nearest_distance(z: NDArray[np.floating[Any]]) -> float:
+    """The median distance of a row of (N, D) to its nearest other row; copies of it do not count."""
+    length = np.einsum("nd,nd->n", z, z)
+    squared = length[:, None] + length - 2 * z @ z.T
+    squared[squared <= 1e-9 * length.max()] = np.inf
+    nearest = squared.min(1)
+    found = nearest[np.isfinite(nearest)]
+    return float(np.sqrt(np.median(found))) if len(found) else 0.0
 
 
 def _histogram(images: Pixels | Sequence[Pixels]) -> NDArray[np.float64]:

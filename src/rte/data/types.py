@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,28 @@ from numpy.typing import NDArray
 from rte.errors import DataError
 
 Pixels = NDArray[np.uint8]
+Singles = NDArray[np.float32]
 Labels = NDArray[np.int64]
 
 
-class Images(Protocol):
-    """uint8 images, addressed by index."""
+class Source(Protocol):
+    """Examples of some kind, addressed by index."""
 
     def __len__(self) -> int: ...
+
+    def fetch(self, index: NDArray[np.int64]) -> Any:
+        """The examples at `index` (B,)."""
+
+    def label(self, i: int) -> str:
+        """What to call example i in a message or a report: its path, or its number."""
+
+    def take(self, rows: NDArray[np.int64]) -> Source:
+        """Some of the examples, in a given order."""
+
+
+@runtime_checkable
+class Images(Source, Protocol):
+    """uint8 images, addressed by index."""
 
     @property
     def channels(self) -> int:
@@ -35,8 +50,35 @@ class Images(Protocol):
     def fetch(self, index: NDArray[np.int64]) -> Pixels | Sequence[Pixels]:
         """The images at `index`: one (B, H, W, C) array if `size` is known, else a list of (h, w, C) arrays."""
 
-    def label(self, i: int) -> str:
-        """What to call image i in a message or a report: its path, or its number."""
+    def take(self, rows: NDArray[np.int64]) -> Images: ...
+
+
+@runtime_checkable
+class Vectors(Source, Protocol):
+    """Vectors of numbers, addressed by index."""
+
+    @property
+    def dim(self) -> int:
+        """D, how many numbers each has."""
+
+    def fetch(self, index: NDArray[np.int64]) -> Singles:
+        """The vectors at `index`, (B, D)."""
+
+    def take(self, rows: NDArray[np.int64]) -> Vectors: ...
+
+
+def as_vectors(source: Source) -> Vectors:
+    """The examples as vectors, which not all are."""
+    if not isinstance(source, Vectors):
+        raise DataError("these examples are images, and vectors are needed; embed them first.")
+    return source
+
+
+def as_images(source: Source) -> Images:
+    """The examples as images, which not all are."""
+    if not isinstance(source, Images):
+        raise DataError("this works on images alone, and the examples are none; leave it out.")
+    return source
 
 
 @dataclass(frozen=True)
@@ -69,6 +111,9 @@ class ArrayImages:
     def label(self, i: int) -> str:
         return f"image {i}"
 
+    def take(self, rows: NDArray[np.int64]) -> Images:
+        return Subset(self, rows)
+
 
 @dataclass(frozen=True)
 class Subset:
@@ -94,12 +139,49 @@ class Subset:
     def label(self, i: int) -> str:
         return self.images.label(int(self.rows[i]))
 
+    def take(self, rows: NDArray[np.int64]) -> Images:
+        return Subset(self.images, self.rows[rows])
+
+
+@dataclass(frozen=True)
+class ArrayVectors:
+    """Vectors in one array (N, D) of floats, in memory or mapped from a file; `rows` picks some of them."""
+
+    values: NDArray[np.floating[Any]]
+    rows: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        if self.values.ndim != 2 or self.values.dtype.kind != "f" or not self.values.shape[1]:
+            raise DataError(
+                f"vectors have dtype {self.values.dtype} and shape {self.values.shape}; give floats of shape (N, D)."
+            )
+
+    def __len__(self) -> int:
+        return len(self.values) if self.rows is None else len(self.rows)
+
+    @property
+    def dim(self) -> int:
+        return int(self.values.shape[1])
+
+    def fetch(self, index: NDArray[np.int64]) -> Singles:
+        found = self.values[index if self.rows is None else self.rows[index]].astype(np.float32)
+        if not np.isfinite(found).all():
+            bad = int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])
+            raise DataError(f"{self.label(int(index[bad]))} holds NaN or infinite numbers; remove or repair it.")
+        return found
+
+    def label(self, i: int) -> str:
+        return f"vector {i if self.rows is None else int(self.rows[i])}"
+
+    def take(self, rows: NDArray[np.int64]) -> ArrayVectors:
+        return ArrayVectors(self.values, rows if self.rows is None else self.rows[rows])
+
 
 @dataclass(frozen=True)
 class Split:
-    """Images with one given label each, y (N,) in 0..K-1."""
+    """Examples with one given label each, y (N,) in 0..K-1."""
 
-    images: Images
+    images: Source
     y: Labels
 
     def __post_init__(self) -> None:
@@ -110,7 +192,7 @@ class Split:
         return len(self.y)
 
     def take(self, rows: NDArray[np.int64]) -> Split:
-        return Split(Subset(self.images, rows), self.y[rows])
+        return Split(self.images.take(rows), self.y[rows])
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rte.data.types import ArrayImages, Dataset, Images, Labels, Pixels
+from rte.data.types import ArrayImages, Dataset, Labels, Pixels, Source, as_images
 from rte.errors import DataError
 from rte.evaluate.calibration import binned
 from rte.evaluate.corruptions import Step, evaluate_corruptions, mean_corruption_error
@@ -25,8 +25,8 @@ from rte.evaluate.metrics import log_sum_exp, score
 from rte.methods.base import Method, Predict
 from rte.noise.matrix import transition_counts
 from rte.train.sweep import all_outputs
-from rte.views.engine import ViewEngine
 from rte.views.loader import Loader
+from rte.views.viewer import Viewer
 
 GLANCE = 1000
 """Images by which the speed of predictions is foreseen."""
@@ -39,7 +39,7 @@ class Examiner:
     dataset: Dataset
     train_rows: NDArray[np.int64]
     val_rows: NDArray[np.int64]
-    engine: ViewEngine
+    viewer: Viewer
     device: torch.device
     batch: int = 500
     threads: int = 1
@@ -59,12 +59,12 @@ class Examiner:
         return scores
 
     def looks(self, networks: int, *, final: bool) -> int:
-        """Images that a network looks at in an evaluation, or in the last one and all that follows it."""
+        """Examples that a network looks at in an evaluation, or in the last one and all that follows it."""
         test = 0 if self.dataset.test is None else len(self.dataset.test)
         looks = test * (1 + networks) + len(self.val_rows)
         if final and self.dataset.y_true is not None:
             looks += len(self.train_rows[:: self._every])
-        return looks * (2 if self.engine.cfg.mirror else 1)
+        return looks * self.viewer.looks
 
     def glance(self, method: Method) -> float:
         """Seconds of a prediction, by one batch of training images; of any method, before it has learnt anything."""
@@ -72,7 +72,7 @@ class Examiner:
         began = time.perf_counter()
         with torch.autocast(self.device.type, enabled=False):  # evaluations are in single precision
             self._logits(method, method.predict, train.images, train.y)
-        return (time.perf_counter() - began) / len(train) / (2 if self.engine.cfg.mirror else 1)
+        return (time.perf_counter() - began) / len(train) / self.viewer.looks
 
     def memorisation(self, method: Method) -> dict[str, Any]:
         """What became of the wrongly labelled training examples; empty where the truth is unknown."""
@@ -119,7 +119,13 @@ class Examiner:
             return predicted
 
         errors = evaluate_corruptions(
-            predict, test.images, test.y, seed=0, threads=os.cpu_count() or 1, official=official, progress=progress
+            predict,
+            as_images(test.images),
+            test.y,
+            seed=0,
+            threads=os.cpu_count() or 1,
+            official=official,
+            progress=progress,
         )
         return {"mce": mean_corruption_error(errors), "errors": errors}
 
@@ -152,14 +158,13 @@ class Examiner:
             out[name] = {"count": count.tolist(), "median": float(np.median(part)) if len(part) else None}
         return out
 
-    def _logits(self, method: Method, predict: Predict, images: Images, y: Labels) -> NDArray[np.float32]:
-        return self._all_logits(method, [predict], images, y)[0]
+    def _logits(self, method: Method, predict: Predict, source: Source, y: Labels) -> NDArray[np.float32]:
+        return self._all_logits(method, [predict], source, y)[0]
 
     def _all_logits(
-        self, method: Method, predicts: Sequence[Predict], images: Images, y: Labels
+        self, method: Method, predicts: Sequence[Predict], source: Source, y: Labels
     ) -> list[NDArray[np.float32]]:
         pin = self.device.type == "cuda"
-        loader = Loader(images, y, self.engine, seed=0, threads=self.threads, pin=pin)
-        mirror = self.engine.cfg.mirror
-        found = all_outputs(method, predicts, loader, batch=self.batch, device=self.device, mirror=mirror)
+        loader = Loader(source, y, self.viewer, seed=0, threads=self.threads, pin=pin)
+        found = all_outputs(method, predicts, loader, batch=self.batch, device=self.device, mirror=True)
         return [logits.numpy() for logits in found]

@@ -14,8 +14,8 @@ def parameters(net: nn.Module) -> int:
     return sum(p.numel() for p in net.parameters() if p.requires_grad)
 
 
-def multiply_adds(net: nn.Module, size: tuple[int, int], channels: int) -> int:
-    """Multiplications of one forward pass of one image (channels, *size), in convolutions and linear layers.
+def multiply_adds(net: nn.Module, size: tuple[int, ...], channels: int) -> int:
+    """Multiplications of one forward pass of one example (channels, *size), in convolutions and linear layers.
 
     Runs a copy without data, so it costs next to nothing and leaves the network as it was.
     """

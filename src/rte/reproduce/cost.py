@@ -98,7 +98,7 @@ def _prepared(config: RunConfig) -> tuple[int, Method, float]:
     """Training examples, the method as far as its plans go, and FLOPs of a forward pass of an image."""
     n, _, side, channels, classes = SHAPES[config.data_name]
     n = min(n, config.train.examples or n)
-    side = config.views.size or side
+    side = getattr(config.views, "size", None) or side
     labels = torch.arange(min(n, LABELS)) % classes
     method = registry.method(config.method_name)(config.method, Task(labels, classes, partial(torch.nn.Linear, 1, 1)))
     return n, method, _forward(config.net.name, channels, classes, (side, side))
@@ -128,7 +128,7 @@ def rate_here(jobs: Sequence[Job], out: Path) -> tuple[float, str]:
 def _timed(config: RunConfig, batch: int = 128) -> float:
     """FLOP/s of the network's training steps, with weights and images in channels_last as in a run."""
     _, _, side, channels, classes = SHAPES[config.data_name]
-    size = (config.views.size or side,) * 2
+    size = (getattr(config.views, "size", None) or side,) * 2
     net = registry.network(config.net.name)(channels=channels, classes=classes, size=size)
     net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     x = torch.rand(batch, channels, *size).to(memory_format=torch.channels_last)

@@ -11,7 +11,7 @@ import re
 import time
 from pathlib import Path
 
-from rte import nets, registry
+from rte import nets
 from rte.config import RunConfig
 from rte.errors import ConfigError
 from rte.evaluate.examiner import Examiner
@@ -116,13 +116,11 @@ def fit_network(prepared: Prepared, seconds: float, world: World, *, speed: floa
     if not net.wider:
         return config
     speed = world.told([speed or convolution_speed(config.train.precision) if world.first else 0.0])[0]
-    size = prepared.spec.size
     most = PER_IMAGE * math.sqrt(signal(ASSUMED, len(prepared.spec.classes))) * len(prepared.train_rows)
     usual = sum(relative_cost(config.train, (k + 0.5) / 50) for k in range(50)) / 50
     for name in net.wider:
-        make = registry.network(name)
-        made = make(channels=prepared.spec.channels, classes=len(prepared.spec.classes), size=size)
-        flops = 6.0 * nets.multiply_adds(made, size, prepared.spec.channels) * usual
+        made = prepared.spec.network(config, name)
+        flops = 6.0 * nets.multiply_adds(made, prepared.spec.size, prepared.spec.channels) * usual
         epochs = seconds * EFFICIENCY * speed / (flops * len(prepared.train_rows))
         if nets.parameters(made) > most or epochs < net.wider_epochs:
             break

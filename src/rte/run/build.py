@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rte import registry
 from rte.config import RunConfig
-from rte.data.statistics import channel_statistics, holdout
+from rte.data.statistics import holdout
 from rte.data.types import Dataset
 from rte.errors import ConfigError
 from rte.evaluate.examiner import Examiner
@@ -23,40 +23,18 @@ from rte.nets.base import Net
 from rte.noise.inject import Manifest, corrupt
 from rte.noise.trusted import trusted_rows
 from rte.rng import fold
+from rte.run.inputs import InputSpec, describe
 from rte.train.device import check_precision, choose_device, faster_in_half, keep_memory, set_arithmetic
 from rte.train.distributed import World
 from rte.train.journal import Journal
 from rte.train.timeline import Timeline
 from rte.train.trainer import Observer, Trainer
-from rte.views.engine import ViewEngine
 from rte.views.loader import Loader
 
-MIXED_SIZE = 64
-"""The side that images of differing or large size are brought to, unless views.size says otherwise."""
 LOOKED_AT = 10_000
 """Training examples that a run by the clock is asked about at its end: which of their labels it has memorised."""
 SAMPLE = 1000
 """How many training images a network may look at before training begins."""
-
-
-@dataclass(frozen=True)
-class InputSpec:
-    """What must be known of the data to rebuild a trained method and feed it images."""
-
-    classes: tuple[str, ...]
-    channels: int
-    size: tuple[int, int]
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-    n: int
-
-    @classmethod
-    def from_json(cls, tree: dict[str, Any]) -> InputSpec:
-        lists = {key: tuple(value) for key, value in tree.items() if isinstance(value, list)}
-        return cls(**{**tree, **lists})
-
-    def engine(self, config: RunConfig) -> ViewEngine:
-        return ViewEngine(config.views, mean=self.mean, std=self.std, size=self.size, channels=self.channels)
 
 
 @dataclass(frozen=True)
@@ -95,14 +73,7 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
             f"train.batch = {config.train.batch} is larger than the training set of {len(train_rows)} images; "
             f"set train.batch={max(1, len(train_rows) // 4)} or less."
         )
-    images = dataset.train.images
-    size = images.size
-    if config.views.size is not None:
-        size = (config.views.size, config.views.size)
-    elif size is None or max(size) > 2 * MIXED_SIZE:
-        size = (MIXED_SIZE, MIXED_SIZE)
-    mean, std = channel_statistics(images)
-    spec = InputSpec(dataset.classes, images.channels, size, mean, std, len(train_rows))
+    spec = describe(config, dataset, len(train_rows))
     return Prepared(
         config, dataset, manifest, spec, train_rows, val_rows, np.searchsorted(train_rows, trusted).astype(np.int64)
     )
@@ -152,12 +123,10 @@ def build_method(
     `sample()` are training images for networks that look at some before they begin; not needed to load a state.
     """
 
-    make = registry.network(config.net.name)
-
     def build(k: int = 0) -> torch.nn.Module:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(fold(config.seed, "init", k) >> 1)
-            net = make(channels=spec.channels, classes=len(spec.classes), size=spec.size, dropout=config.net.dropout)
+            net = spec.network(config)
         if sample is not None and type(net).calibrate is not Net.calibrate:
             net.calibrate(sample())
         if config.train.compile:
@@ -192,20 +161,20 @@ def make_trainer(
     check_precision(device, config.train.precision)
     keep_memory()
     set_arithmetic(config.train.precision, deterministic=config.train.deterministic)
-    engine = spec.engine(config)
     train = prepared.dataset.train.take(prepared.train_rows)
+    viewer = spec.viewer(config, train.images)
     spread = np.linspace(0, len(train) - 1, min(len(train), SAMPLE)).astype(np.int64)  # data may be sorted by class
-    first = Loader(train.take(spread).images, train.y[spread], engine, seed=0)
+    first = Loader(train.take(spread).images, train.y[spread], viewer, seed=0)
     sample = cache(lambda: next(first.plain(SAMPLE)))
     trusted = torch.from_numpy(prepared.trusted)
     method = build_method(config, spec, torch.from_numpy(train.y), device, sample, trusted)
     pin = device.type == "cuda"
-    loader = Loader(train.images, train.y, engine, seed=config.seed, threads=config.train.threads, pin=pin)
+    loader = Loader(train.images, train.y, viewer, seed=config.seed, threads=config.train.threads, pin=pin)
     examiner = Examiner(
         prepared.dataset,
         prepared.train_rows,
         prepared.val_rows,
-        engine,
+        viewer,
         device,
         batch=config.train.evaluate_batch,
         threads=config.train.threads,

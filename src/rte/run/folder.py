@@ -21,8 +21,9 @@ from rte.errors import CheckpointError, UntrustedCode
 from rte.evaluate.examiner import Examiner
 from rte.files import read_json, write_json
 from rte.methods.base import Method
-from rte.run.build import InputSpec, Prepared, build_method, load_dataset, prepare
+from rte.run.build import Prepared, build_method, load_dataset, prepare
 from rte.run.environment import environment
+from rte.run.inputs import InputSpec, from_json
 from rte.train import checkpoint
 from rte.train.device import choose_device
 
@@ -108,9 +109,9 @@ def reopen(
     prepared = prepare(config, load_dataset(config, data_folder(folder, data_dir)))
     given = torch.from_numpy(prepared.dataset.train.y[prepared.train_rows])
     method, _, spec = load_method(folder, device, which, y=given, trusted=torch.from_numpy(prepared.trusted))
-    engine, rows = spec.engine(config), (prepared.train_rows, prepared.val_rows)
+    viewer, rows = spec.viewer(config), (prepared.train_rows, prepared.val_rows)
     batch, threads = config.train.evaluate_batch, config.train.threads
-    return method, Examiner(prepared.dataset, *rows, engine, device, batch=batch, threads=threads)
+    return method, Examiner(prepared.dataset, *rows, viewer, device, batch=batch, threads=threads)
 
 
 def data_folder(folder: Path, given: Path | None) -> Path | None:
@@ -122,4 +123,4 @@ def data_folder(folder: Path, given: Path | None) -> Path | None:
 def read_spec(folder: Path) -> InputSpec:
     """What the run folder says of its data; runs of before kept it as task.json."""
     old = folder / "task.json"
-    return InputSpec.from_json(read_json(old if old.is_file() else folder / "input.json"))
+    return from_json(read_json(old if old.is_file() else folder / "input.json"))

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from rte.config import RunConfig
 from rte.data.arrays import as_pixels, read_npz
 from rte.data.files import FileImages, image_files
-from rte.data.types import ArrayImages, Images
+from rte.data.types import ArrayImages, Images, Source
 from rte.errors import DataError
 from rte.methods.base import Method
-from rte.run.build import InputSpec
 from rte.run.folder import load_method
+from rte.run.inputs import InputSpec
 from rte.settings import Settings
 from rte.train.device import choose_device
 from rte.train.sweep import outputs
@@ -44,29 +44,25 @@ class Predictor:
         method, config, spec = load_method(folder, where, which, trust_code=trust_code)
         return cls(method, config, spec, where)
 
-    def probabilities(self, images: Images) -> NDArray[np.float64]:
+    def probabilities(self, source: Source) -> NDArray[np.float64]:
         """(N, K), in the order of `spec.classes`."""
-        if images.channels != self.spec.channels:
-            raise DataError(
-                f"the images have {images.channels} channels, the model was trained on {self.spec.channels}; "
-                "convert them first."
-            )
-        y, engine, threads = np.zeros(len(images), np.int64), self.spec.engine(self.config), self.config.train.threads
-        loader = Loader(images, y, engine, seed=0, threads=threads)
-        batch, mirror = self.config.train.evaluate_batch, self.config.views.mirror
-        logits = outputs(self.method, self.method.predict, loader, batch=batch, device=self.device, mirror=mirror)
+        self.spec.check(source)
+        y, viewer, train = np.zeros(len(source), np.int64), self.spec.viewer(self.config), self.config.train
+        loader = Loader(source, y, viewer, seed=0, threads=train.threads)
+        predict, batch = self.method.predict, train.evaluate_batch
+        logits = outputs(self.method, predict, loader, batch=batch, device=self.device, mirror=True)
         probs: NDArray[np.float64] = logits.double().softmax(1).numpy()
         return probs
 
-    def write_csv(self, images: Images, out: Path | None, *, probabilities: bool = False) -> None:
+    def write_csv(self, source: Source, out: Path | None, *, probabilities: bool = False) -> None:
         """image, label, confidence, and with `probabilities` one column per class."""
-        probs = self.probabilities(images)
+        probs = self.probabilities(source)
         with out.open("w", newline="", encoding="utf-8") if out else nullcontext(sys.stdout) as file:
             rows = csv.writer(file)
             rows.writerow(["image", "label", "confidence", *(self.spec.classes if probabilities else ())])
             for i, row in enumerate(probs):
                 shares = [f"{p:.6f}" for p in row] if probabilities else []
-                rows.writerow([images.label(i), self.spec.classes[int(row.argmax())], f"{row.max():.6f}", *shares])
+                rows.writerow([source.label(i), self.spec.classes[int(row.argmax())], f"{row.max():.6f}", *shares])
 
 
 def open_images(source: str, channels: int, data: Settings | None = None) -> Images:

@@ -1,4 +1,4 @@
-"""A network's output on a whole set of images."""
+"""A network's output on a whole set of examples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rte.views.loader import Loader
 def outputs(
     model: nn.Module, predict: Predict, loader: Loader, *, batch: int, device: torch.device, mirror: bool = False
 ) -> Tensor:
-    """`predict` on every un-augmented image, (N, K) float32 on the CPU, in index order; see `all_outputs`."""
+    """`predict` on every un-augmented example, (N, K) float32 on the CPU, in index order; see `all_outputs`."""
     return all_outputs(model, [predict], loader, batch=batch, device=device, mirror=mirror)[0]
 
 
@@ -28,16 +28,18 @@ def all_outputs(
     device: torch.device,
     mirror: bool = False,
 ) -> list[Tensor]:
-    """Each of `predicts` on every un-augmented image, (N, K) float32 on the CPU; every image is read once.
+    """Each of `predicts` on every un-augmented example, (N, K) float32 on the CPU; every example is read once.
 
-    With `mirror`, the logarithm of the mean of the probabilities of an image and of its mirror image. The whole
+    With `mirror`, where the viewer has a second look at examples (`views.mirror`: the mirror image), the logarithm of
+    the mean of both probabilities. The whole
     `model` is put in evaluation mode meanwhile, so that `predicts` may use any of its networks.
     """
 
     def logits(predict: Predict, x: Tensor) -> Tensor:
-        if not mirror:
+        again = loader.viewer.mirrored(x) if mirror else None
+        if again is None:
             return predict(x)
-        both = torch.stack([predict(x), predict(x.flip(3))]).float().log_softmax(2)
+        both = torch.stack([predict(x), predict(again)]).float().log_softmax(2)
         return both.logsumexp(0) - math.log(2)
 
     was_training = model.training

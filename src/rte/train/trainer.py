@@ -252,8 +252,8 @@ class Trainer:
             self.observer.epoch(self.epoch, scores)
 
     def _sweep(self, predict: Predict, *, reported: bool = False) -> Tensor:
-        batch, mirror = self.cfg.evaluate_batch, reported and self.loader.engine.cfg.mirror
-        logits = outputs(self.method, predict, self.loader, batch=batch, device=self.device, mirror=mirror)
+        batch = self.cfg.evaluate_batch
+        logits = outputs(self.method, predict, self.loader, batch=batch, device=self.device, mirror=reported)
         return logits.to(self.device)
 
     # ---- records

@@ -11,6 +11,9 @@ from torch import Tensor
 SMALLEST = 4
 """Views are not made smaller than this many pixels a side."""
 
+IMAGES = 4
+"""Dimensions of a batch of images."""
+
 
 @dataclass(frozen=True)
 class ViewPlan:
@@ -30,10 +33,10 @@ class ViewPlan:
 
 @dataclass(frozen=True)
 class Batch:
-    """`views` ((weak + strong) * B, C, H, W), channels_last: first all weak views, then all strong ones, view by view.
+    """`views` ((weak + strong) * B, ...): first all weak views, then all strong ones, view by view.
 
-    `y` (B,) are the given labels, `i` (B,) the examples' indices in the training set. `second` is the batch of the
-    pass's second stream, where it has one.
+    A view of an image is (C, H, W), channels_last; of a vector (D,). `y` (B,) are the given labels, `i` (B,) the
+    examples' indices in the training set. `second` is the batch of the pass's second stream, where it has one.
     """
 
     views: Tensor
@@ -46,11 +49,11 @@ class Batch:
         return len(self.y)
 
     def weak(self, k: int = 0) -> Tensor:
-        """The k-th weak view, (B, C, H, W)."""
+        """The k-th weak view, (B, ...)."""
         return self.views[k * len(self) : (k + 1) * len(self)]
 
     def strong(self, k: int = 0) -> Tensor:
-        """The k-th strong view, (B, C, H, W)."""
+        """The k-th strong view, (B, ...)."""
         return self.weak(self.plan.weak + k)
 
     @property
@@ -59,7 +62,12 @@ class Batch:
         return self.weak(0)
 
     def shrunk(self, share: float) -> Batch:
-        """The same views with sides of `share` of the length, each pixel the mean of those it stands for."""
+        """The same views with sides of `share` of the length, each pixel the mean of those it stands for.
+
+        Vectors stay as they are.
+        """
+        if self.views.ndim < IMAGES:
+            return self
         height, width = (max(min(n, SMALLEST), round(share * n)) for n in self.views.shape[2:])
         if (height, width) == self.views.shape[2:]:
             return self

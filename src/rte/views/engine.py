@@ -12,12 +12,15 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
+from rte.data.types import Source, as_images
 from rte.errors import DataError
 from rte.views import augmix, kernels, randaugment, weak
 from rte.views.batch import ViewPlan
 from rte.views.config import ViewConfig
 from rte.views.operations import Operation
+from rte.views.reading import OneByOne
 from rte.views.sampling import ViewParams, branch, states
 
 Bytes = NDArray[np.uint8]
@@ -40,6 +43,29 @@ class ViewEngine:
         self._variant = randaugment.VARIANTS.get(cfg.strong)
         self.table: tuple[Operation, ...] = augmix.TABLE if self._variant is None else self._variant.rows
         self._rows, self._columns = (weak.padded(n, cfg.pad, cfg.border) for n in size)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of one view: (H, W, C)."""
+        return *self.size, self.channels
+
+    def fetch(self, source: Source, index: NDArray[np.int64]) -> Bytes | Sequence[Bytes]:
+        """The images: at once where they have the views' size, else one by one, since photographs fill the memory."""
+        images = as_images(source)
+        return images.fetch(index) if images.size == self.size else OneByOne(images, index)
+
+    def tensor(self, views: Tensor) -> Tensor:
+        """(B, H, W, C) as (B, C, H, W), channels_last."""
+        return views.permute(0, 3, 1, 2)
+
+    @property
+    def looks(self) -> int:
+        """At an image, for a prediction."""
+        return 2 if self.cfg.mirror else 1
+
+    def mirrored(self, x: Tensor) -> Tensor | None:
+        """The mirror image of each, with `views.mirror`."""
+        return x.flip(3) if self.cfg.mirror else None
 
     def sample(
         self,
@@ -124,7 +150,7 @@ class ViewEngine:
         return views
 
     def _memory(self, n: int, out: Singles | None) -> Singles:
-        shape = (n, *self.size, self.channels)
+        shape = (n, *self.shape)
         if out is None:
             return np.empty(shape, np.float32)
         if out.shape != shape or out.dtype != np.float32 or not out.flags.c_contiguous:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
-from typing import TypeVar, overload
+from typing import TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rte.data.types import Images, Pixels
+from rte.data.types import Source
 from rte.errors import ConfigError
 from rte.views.batch import Batch, ViewPlan
-from rte.views.engine import ViewEngine
+from rte.views.viewer import Viewer
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -64,37 +64,18 @@ class Buffers:
         return array
 
 
-class OneByOne(Sequence[Pixels]):
-    """Some of `images`, each read when it is asked for and not kept."""
-
-    def __init__(self, images: Images, index: NDArray[np.int64]) -> None:
-        self.images, self.rows = images, index
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @overload
-    def __getitem__(self, k: int) -> Pixels: ...
-    @overload
-    def __getitem__(self, k: slice) -> OneByOne: ...
-    def __getitem__(self, k: int | slice) -> Pixels | OneByOne:
-        if isinstance(k, slice):
-            return OneByOne(self.images, self.rows[k])
-        return self.images.fetch(self.rows[[k]])[0]  # an IndexError ends an iteration
-
-
 class Loader:
-    """Views of `images` with given labels `y`. Batches come in the order asked for and do not depend on `threads`.
+    """Views of the examples of `source` with given labels `y`, in batches.
 
-    At most `ahead` batches are ready or in the making. `pin` puts them into page-locked memory, which a GPU reads while
-    it computes.
+    These come in the order asked for and do not depend on `threads`. At most `ahead` batches are ready or in the
+    making. `pin` puts them into page-locked memory, which a GPU reads while it computes.
     """
 
     def __init__(
         self,
-        images: Images,
+        source: Source,
         y: NDArray[np.int64],
-        engine: ViewEngine,
+        viewer: Viewer,
         *,
         seed: int,
         threads: int = 1,
@@ -105,7 +86,7 @@ class Loader:
             raise ConfigError(
                 f"a loader with {threads} threads and {ahead} batches ahead cannot work; give at least 1 of each."
             )
-        self.images, self.y, self.engine = images, y, engine
+        self.source, self.y, self.viewer = source, y, viewer
         self.seed, self.threads, self.ahead, self.pin = seed, threads, ahead, pin
         self._buffers = Buffers(ahead + 2)
 
@@ -114,9 +95,9 @@ class Loader:
         return self._ahead(self._batch, requests)
 
     def plain(self, batch_size: int) -> Iterator[Tensor]:
-        """All images in order, not augmented, (B, C, H, W) channels_last at a time."""
-        starts = range(0, len(self.images), batch_size)
-        return self._ahead(self._plain, (np.arange(i, min(i + batch_size, len(self.images))) for i in starts))
+        """All examples in order, not augmented, as a network takes them; images are (B, C, H, W) channels_last."""
+        starts = range(0, len(self.source), batch_size)
+        return self._ahead(self._plain, (np.arange(i, min(i + batch_size, len(self.source))) for i in starts))
 
     def _ahead(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         """work(task) for each task, in order, computed by threads up to `ahead` tasks early."""
@@ -134,9 +115,9 @@ class Loader:
 
     def _batch(self, request: Request) -> Batch:
         index, plan = request.index, request.plan
-        views = self._memory((plan.total * len(index), *self.engine.size, self.engine.channels))
-        self.engine.render(
-            self._pixels(index),
+        views = self._memory((plan.total * len(index), *self.viewer.shape))
+        self.viewer.render(
+            self.viewer.fetch(self.source, index),
             index,
             seed=self.seed,
             epoch=request.epoch,
@@ -149,16 +130,12 @@ class Loader:
         if self.pin:
             y, i = y.pin_memory(), i.pin_memory()
         second = None if request.second is None else self._batch(request.second)
-        return Batch(views.permute(0, 3, 1, 2), y, i, plan, second)
+        return Batch(self.viewer.tensor(views), y, i, plan, second)
 
     def _plain(self, index: NDArray[np.int64]) -> Tensor:
-        views = self._memory((len(index), *self.engine.size, self.engine.channels))
-        self.engine.plain(self._pixels(index), out=views.numpy())
-        return views.permute(0, 3, 1, 2)
-
-    def _pixels(self, index: NDArray[np.int64]) -> Pixels | Sequence[Pixels]:
-        """The images: at once where they have the views' size, else one by one, since photographs fill the memory."""
-        return self.images.fetch(index) if self.images.size == self.engine.size else OneByOne(self.images, index)
+        views = self._memory((len(index), *self.viewer.shape))
+        self.viewer.plain(self.viewer.fetch(self.source, index), out=views.numpy())
+        return self.viewer.tensor(views)
 
     def _memory(self, shape: tuple[int, ...]) -> Tensor:
         # Page-locked memory is left to torch, which knows when the GPU has read it; we would not.

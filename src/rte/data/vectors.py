@@ -1,0 +1,72 @@
+"""Vectors and labels: embeddings of anything, from an .npz file or from a .npy file that is read as it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rte.data._assemble import PARTS, Kind, assemble, from_stored
+from rte.data._places import find
+from rte.data.arrays import read_npz
+from rte.data.statistics import with_test_share
+from rte.data.types import ArrayVectors, Dataset
+from rte.errors import DataError
+from rte.settings import Settings, setting
+
+KIND = "vectors"
+SUMMARY = "your own vectors (N, D), such as embeddings: an .npz file, or x.npy with its labels in y.npy"
+
+
+class Config(Settings):
+    """Which file."""
+
+    path: str = setting(..., "the .npz file, or the .npy file of the vectors, from here or from the data folder")
+    labels: str | None = setting(None, "the .npy file of the labels, where path is a .npy file")
+    test_share: float = setting(0.0, "share of the training vectors set apart for testing", ge=0.0, lt=1.0)
+
+
+def load(cfg: Config, data_dir: Path | None) -> Dataset:
+    """The vectors of a file. Those of a .npy file stay on the disk until they are needed."""
+    path = find(cfg.path, data_dir, folder=False)
+    if path.suffix == ".npy":
+        if cfg.labels is None:
+            raise DataError(f"{path} holds no labels; name their file with --set data.labels=y.npy.")
+        labels = find(cfg.labels, data_dir, folder=False)
+        parts = dict.fromkeys(PARTS) | {"x_train": _mapped(path), "y_train": _array(labels)}
+        data = assemble(parts, VECTORS, name=path.stem, field=lambda part: str(labels if part[0] == "y" else path))
+    else:
+        data = from_stored(read_npz(path), VECTORS, name=path.stem, where=str(path))
+    return with_test_share(data, cfg.test_share)
+
+
+def from_vectors(
+    x_train: Any, y_train: Any, *, classes: Sequence[Any] | None = None, name: str = "vectors", y_true: Any = None
+) -> Dataset:
+    """A dataset of vectors (N, D) and labels (N,), as `arrays.from_arrays` makes one of images."""
+    given = {"x_train": x_train, "y_train": y_train, "classes": classes, "y_true": y_true}
+    return assemble(dict.fromkeys(PARTS) | given, VECTORS, name=name, field=lambda part: part)
+
+
+def as_vectors(x: Any, field: str) -> ArrayVectors:
+    """Vectors as they are given: floats, or whole numbers, (N, D)."""
+    array = x if isinstance(x, np.ndarray) else np.asarray(x)
+    if array.ndim != 2 or array.dtype.kind not in "fiub" or 0 in array.shape:
+        raise DataError(f"{field} has dtype {array.dtype} and shape {array.shape}; give numbers of shape (N, D).")
+    return ArrayVectors(array if array.dtype.kind == "f" else array.astype(np.float32))
+
+
+def _mapped(path: Path) -> Any:
+    return _array(path, mmap_mode="r")
+
+
+def _array(path: Path, **how: Any) -> Any:
+    try:
+        return np.load(path, allow_pickle=False, **how)
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{path} cannot be read as a .npy file ({error}); write it with np.save.") from None
+
+
+VECTORS = Kind("vectors", as_vectors, lambda source: (source.dim,))

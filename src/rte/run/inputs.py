@@ -1,0 +1,128 @@
+"""What must be known of the data to rebuild a trained method and feed it examples: input.json of a run folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from rte import nets, registry
+from rte.config import RunConfig
+from rte.data.statistics import channel_statistics, vector_statistics
+from rte.data.types import Dataset, Images, Source, Vectors, as_images, as_vectors
+from rte.errors import ConfigError, DataError
+from rte.views.config import ViewConfig
+from rte.views.engine import ViewEngine
+from rte.views.vectors import VectorViewConfig, VectorViewer, bank_of
+from rte.views.viewer import Viewer
+
+MIXED_SIZE = 64
+"""The side that images of differing or large size are brought to, unless views.size says otherwise."""
+
+
+@dataclass(frozen=True)
+class ImageSpec:
+    """Images of (channels, *size), normalised by mean and std; n of them are trained on."""
+
+    classes: tuple[str, ...]
+    channels: int
+    size: tuple[int, int]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    n: int
+
+    def viewer(self, config: RunConfig, train: Source | None = None) -> Viewer:
+        """What makes views; training needs no other images than those it is shown."""
+        assert isinstance(config.views, ViewConfig)
+        return ViewEngine(config.views, mean=self.mean, std=self.std, size=self.size, channels=self.channels)
+
+    def network(self, config: RunConfig, name: str | None = None) -> nets.Net:
+        """The run's network, or another one, freshly made."""
+        return _network(self, config, name)
+
+    def check(self, source: Source) -> None:
+        """Refuse examples that the model was not trained for."""
+        images = as_images(source)
+        if images.channels != self.channels:
+            raise DataError(
+                f"the images have {images.channels} channels, the model was trained on {self.channels}; "
+                "convert them first."
+            )
+
+
+@dataclass(frozen=True)
+class VectorSpec:
+    """Vectors of `dim` numbers, standardised by mean and std; n of them are trained on.
+
+    `nearest` is the median distance of a standardised example to its nearest neighbour.
+    """
+
+    classes: tuple[str, ...]
+    dim: int
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    nearest: float
+    n: int
+
+    @property
+    def channels(self) -> int:
+        """Of one position, of which a vector has but one."""
+        return self.dim
+
+    @property
+    def size(self) -> tuple[()]:
+        """A vector has neither height nor width."""
+        return ()
+
+    def viewer(self, config: RunConfig, train: Source | None = None) -> Viewer:
+        """What makes views; strong ones need some other examples of the training set."""
+        assert isinstance(config.views, VectorViewConfig)
+        bank = None if train is None else bank_of(as_vectors(train), self.mean, self.std, seed=config.seed)
+        return VectorViewer(config.views, mean=self.mean, std=self.std, nearest=self.nearest, bank=bank)
+
+    def network(self, config: RunConfig, name: str | None = None) -> nets.Net:
+        """The run's network, or another one, freshly made."""
+        return _network(self, config, name)
+
+    def check(self, source: Source) -> None:
+        """Refuse examples that the model was not trained for."""
+        if (found := as_vectors(source).dim) != self.dim:
+            raise DataError(f"the vectors have {found} numbers, the model was trained on {self.dim}; make them alike.")
+
+
+InputSpec: TypeAlias = ImageSpec | VectorSpec
+
+
+def _network(spec: InputSpec, config: RunConfig, name: str | None) -> nets.Net:
+    make, dropout = registry.network(name or config.net.name), config.net.dropout
+    return make(channels=spec.channels, classes=len(spec.classes), size=spec.size, dropout=dropout)
+
+
+def describe(config: RunConfig, dataset: Dataset, n: int) -> InputSpec:
+    """The kind, size and statistics of a run's examples."""
+    source = dataset.train.images
+    if isinstance(source, Vectors):
+        _check_views(config, VectorViewConfig, "vectors")
+        return VectorSpec(dataset.classes, source.dim, *vector_statistics(source), n)
+    _check_views(config, ViewConfig, "images")
+    return _images(config, dataset, as_images(source), n)
+
+
+def _images(config: RunConfig, dataset: Dataset, images: Images, n: int) -> ImageSpec:
+    assert isinstance(config.views, ViewConfig)
+    size = images.size
+    if config.views.size is not None:
+        size = (config.views.size, config.views.size)
+    elif size is None or max(size) > 2 * MIXED_SIZE:
+        size = (MIXED_SIZE, MIXED_SIZE)
+    return ImageSpec(dataset.classes, images.channels, size, *channel_statistics(images), n)
+
+
+def _check_views(config: RunConfig, expected: type, kind: str) -> None:
+    if not isinstance(config.views, expected):
+        raise ConfigError(f"{config.data_name} holds {kind}, but [views] is of another kind; give data of one kind.")
+
+
+def from_json(tree: dict[str, Any]) -> InputSpec:
+    """What a run folder says of its data."""
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in tree.items()}
+    return VectorSpec(**values) if "dim" in values else ImageSpec(**values)
