@@ -414,7 +414,7 @@ MISTAKES = [
         "net",
         "my.py:f",
         "from torch import nn\ndef f(): return nn.Flatten()",
-        r"\(2, 64\) of 2 images; it must return logits of shape \(2, 10\)",
+        r"\(2, 64\) of 2 examples; it must return logits of shape \(2, 10\)",
     ),
     (
         "net",
