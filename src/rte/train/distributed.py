@@ -116,7 +116,7 @@ class World:
             known = state[name]
             mine = known.clone(memory_format=torch.contiguous_format)  # memory is sent as it lies, channels last or not
             given[name] = mine if self.first else torch.empty(shape, dtype=dtype, device=known.device)
-            dist.broadcast(given[name], 0)
+            dist.broadcast(given[name].view(-1).view(torch.uint8), 0)  # bytes: gloo does not know every type
         if not self.first:
             module.load_state_dict(given)
 
