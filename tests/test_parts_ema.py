@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from rte.errors import ConfigError
-from rte.parts.ema import EMA
+from rte.parts.ema import EMA, mean_at_first
 
 
 def network() -> nn.Sequential:
@@ -239,3 +239,7 @@ def test_warmup_does_not_wait_for_the_device(monkeypatch: pytest.MonkeyPatch) ->
     average.update(net)
     assert torch.equal(average.module.weight, restored.module.weight)
     restored.update(net)
+
+
+def test_an_average_that_is_the_plain_mean_at_first() -> None:
+    assert [mean_at_first(0.75, step) for step in range(5)] == pytest.approx([1 / 2, 2 / 3, 0.75, 0.75, 0.75])

@@ -14,7 +14,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from rte.methods.base import Method, Predict, Progress, Task, Terms
-from rte.parts.ema import EMA
+from rte.parts.ema import EMA, mean_at_first
 from rte.parts.losses import ensemble_consistency, gce, probabilities
 from rte.parts.schedules import Schedule, constant, ramp_up
 from rte.settings import Settings, setting
@@ -56,7 +56,7 @@ class MeanTeacher(Method):
         return {"loss": task + weight * agreement, "task": task, "consistency": agreement, "weight": weight}
 
     def after_step(self, t: Progress) -> None:
-        self.teacher.update(self.student, decay=min(self.cfg.decay, 1.0 - 1.0 / (t.step + 2)))
+        self.teacher.update(self.student, decay=mean_at_first(self.cfg.decay, t.step))
 
     def cost(self, t: Progress) -> float:
         return 4.0  # the teacher only looks

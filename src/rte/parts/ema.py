@@ -79,6 +79,11 @@ class EMA(nn.Module):
         return super().train(False)
 
 
+def mean_at_first(decay: float, step: int) -> float:
+    """min(decay, 1 - 1/(step + 2)) for steps 0, 1, ...: the average is the plain mean of all weights until `decay`."""
+    return min(decay, 1.0 - 1.0 / (step + 2))
+
+
 def _tensors(module: nn.Module) -> list[Tensor]:
     """All parameters and buffers; tied ones once, so that they move once."""
     return [*module.parameters(), *module.buffers()]
