@@ -188,11 +188,13 @@ def moving_average(start: Array, values: Sequence[Array], decays: Sequence[float
     return average
 
 
-def two_gaussians(values: Array, rounds: int = 10, tolerance: float = 1e-2, floor: float = 5e-4) -> Array:
+def two_gaussians(
+    values: Array, rounds: int = 10, tolerance: float = 1e-2, floor: float = 5e-4, scale: bool = True
+) -> Array:
     """EM for two Gaussians on values scaled to [0, 1], begun with 2-means; the posterior of the lower mean."""
     low, high = min(values.tolist()), max(values.tolist())
-    v = [(x - low) / (high - low) for x in values.tolist()]
-    centres = [0.0, 1.0]
+    v = [(x - low) / (high - low) for x in values.tolist()] if scale else values.tolist()
+    centres = [0.0, 1.0] if scale else [low, high]
     for _ in range(1000):
         groups: list[list[float]] = [[], []]
         for x in v:

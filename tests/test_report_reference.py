@@ -45,7 +45,7 @@ def test_a_row_says_default_range_and_search_range() -> None:
     assert table["decay"][:3] == ["`0.99`", "number ≥ 0 and < 1", ""]
     assert table["warmup"][:3] == ["`false`", "true or false", ""]
     assert rows("dividemix")["temperature"][1] == "number > 0 and ≤ 1"
-    assert rows("dividemix")["warmup"][1] == "whole number ≥ 1"
+    assert rows("dividemix")["history"][1] == "whole number ≥ 1"
 
 
 @pytest.mark.parametrize("name", registry.methods())

@@ -51,7 +51,7 @@ for bad in ("constant", "gradient"):
     except TrainingError as error:
         found[bad] = [str(error), sorted(saved), all(bool(p.isfinite().all()) for p in made.method.parameters())]
 
-made, _ = trainer(quick("dividemix", method={"warmup": 1}, train={"epochs": 2}))
+made, _ = trainer(quick("dividemix", train={"epochs": 2}))
 exact = made._sweep
 def rough(predict, **rest):
     """As on a machine of another kind: with errors of 1e-4."""

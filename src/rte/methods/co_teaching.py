@@ -26,6 +26,7 @@ class CoTeaching(Method):
     """Two networks that choose each other's examples."""
 
     summary = "co-teaching: two networks, each trained on the examples of small loss in the other's eyes"
+    paper = "Han et al., 2018"
 
     class Config(Settings):
         noise_rate: float | None = setting(

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from rte.methods.base import Method, Pass, Predict, Progress, Sweep, Task, Terms
 from rte.parts.losses import class_balance, cross_entropy, entropy, probabilities, sharpen, soft_cross_entropy
 from rte.parts.mixing import mixup
-from rte.parts.mixture import two_gaussians
+from rte.parts.mixture import two_gaussians, unit
 from rte.parts.schedules import Schedule, constant
 from rte.settings import Settings, setting
 from rte.views.batch import Batch, ViewPlan
@@ -34,43 +34,48 @@ class DivideMix(Method):
     """Two networks, a mixture model over the losses, and semi-supervised learning on the split."""
 
     summary = "DivideMix: two networks split the data by loss for each other, then MixMatch"
+    paper = "Li et al., 2020"
 
     class Config(Settings):
-        warmup: int = setting(10, "epochs of plain cross-entropy before the first split", ge=1)
+        warmup: float = setting(0.035, "share of the run before the first split; the authors: 10 of 300 epochs", ge=0)
         entropy_weight: float = setting(0.0, "c of the warm-up; 1 where noise is asymmetric", ge=0.0)
         threshold: float = setting(0.5, "tau: labels more probably clean than this are kept", ge=0.0, lt=1.0)
-        history: int = setting(1, "epochs whose losses are averaged before the fit; 5 for extreme noise", ge=1)
+        history: int = setting(1, "last epochs whose losses are averaged before the fit; 5 for extreme noise", ge=1)
         temperature: float = setting(0.5, "T of sharpening", gt=0.0, le=1.0)
         alpha: float = setting(4.0, "of mixup's Beta(alpha, alpha); 0: no mixing", ge=0.0)
         unlabelled_weight: Schedule = setting(constant(25.0), "lambda_U after its ramp", search=(0, 150), ge=0)
-        ramp: int = setting(16, "epochs after the warm-up in which lambda_U rises from 0", ge=1)
+        ramp: float = setting(0.055, "share in which lambda_U then rises from 0; the authors: 16 of 300", ge=0)
 
     cfg: Config
     clean: Tensor
     losses: Tensor
+    splits: Tensor
+    began: Tensor
 
     def __init__(self, cfg: Config, task: Task) -> None:
         super().__init__(cfg, task)
         self.nets = nn.ModuleList([task.build(0), task.build(1)])
         self.register_buffer("clean", torch.ones(2, len(task.y)))  # w_k of every example; all are believed at first
         self.register_buffer("losses", torch.zeros(2, cfg.history, len(task.y)))  # newest first, each scaled to [0, 1]
+        self.register_buffer("splits", torch.tensor(0))
+        self.register_buffer("began", torch.tensor(0.0))  # share of the run before the first split
 
     def views(self, t: Progress) -> ViewPlan:
-        return ViewPlan(weak=1 if t.epoch < self.cfg.warmup else VIEWS)
+        return ViewPlan(weak=VIEWS if self.splits else 1)
 
     def epoch_start(self, t: Progress, sweep: Sweep) -> Terms:
-        divided = t.epoch - self.cfg.warmup  # epochs with a split that lie behind
-        if divided < 0:
-            return {}
+        if not self.splits:
+            if t.epoch == 0 or t.fraction < self.cfg.warmup:
+                return {}
+            self.began.fill_(t.fraction)
+        self.splits += 1
         for k, net in enumerate(self.nets):
-            newest = _unit(cross_entropy(sweep(net), self.y))
+            newest = unit(cross_entropy(sweep(net), self.y))
             self.losses[k] = torch.cat([newest[None], self.losses[k, :-1]])
-            self.clean[k] = two_gaussians(self.losses[k, : divided + 1].mean(0))
-        report: Terms = {}
-        for k, name in enumerate(NAMES):
-            kept, gave_up = self._labelled(k)
-            report |= {f"labelled_{name}": float(kept.sum()), f"fallback_{name}": float(gave_up)}
-        return report
+            self.clean[k] = two_gaussians(self.losses[k, : int(self.splits)].mean(0), scale=False)
+        found = {name: self._labelled(k) for k, name in enumerate(NAMES)}
+        report: Terms = {f"labelled_{name}": float(kept.sum()) for name, (kept, _) in found.items()}
+        return report | {f"fallback_{name}": float(gave_up) for name, (_, gave_up) in found.items()}
 
     def _labelled(self, k: int) -> tuple[Tensor, bool]:
         """Which labels network k may learn from (N,), in the other's judgement; and whether tau had to be given up.
@@ -84,21 +89,19 @@ class DivideMix(Method):
         return newest <= newest.median(), True
 
     def passes(self, t: Progress) -> Sequence[Pass]:
-        if t.epoch < self.cfg.warmup:
+        if not self.splits:
             return [Pass()]
         splits = [self._labelled(k)[0] for k in range(2)]
         return [Pass(index=kept.nonzero().squeeze(1), second=(~kept).nonzero().squeeze(1)) for kept in splits]
 
     def loss(self, batch: Batch, t: Progress) -> Terms:
-        return self._warm_up(batch) if t.epoch < self.cfg.warmup else self._mixmatch(batch, t)
+        return self._mixmatch(batch, t) if self.splits else self._warm_up(batch)
 
     def _warm_up(self, batch: Batch) -> Terms:
-        terms: Terms = {}
-        for name, net in zip(NAMES, self.nets, strict=True):
-            logits = net(batch.x)
-            bonus = self.cfg.entropy_weight * entropy(probabilities(logits))
-            terms[name] = (cross_entropy(logits, batch.y) - bonus).mean()
-        return {"loss": torch.as_tensor(terms["first"]) + terms["second"], **terms}
+        each = [net(batch.x) for net in self.nets]
+        bonus = [self.cfg.entropy_weight * entropy(probabilities(logits)) for logits in each]
+        one, two = ((cross_entropy(f, batch.y) - h).mean() for f, h in zip(each, bonus, strict=True))
+        return {"loss": one + two, "first": one, "second": two}
 
     def _mixmatch(self, batch: Batch, t: Progress) -> Terms:
         net, fixed, u = self.nets[t.pass_number], self.nets[1 - t.pass_number], batch.second
@@ -113,18 +116,17 @@ class DivideMix(Method):
             mixed = mixup(x, sharpen(targets, self.cfg.temperature), alpha=self.cfg.alpha, dominant=True)
         logits = net(mixed.x)
         p = probabilities(logits)
-        task = soft_cross_entropy(logits[:n], mixed.targets[:n]).mean()
-        balance = class_balance(p)
+        task, balance = soft_cross_entropy(logits[:n], mixed.targets[:n]).mean(), class_balance(p)
         terms: Terms = {"loss": task + balance, "task": task, "balance": balance}
         if u is not None:
-            rise = (t.epoch + t.j / t.J - self.cfg.warmup) / self.cfg.ramp
-            weight = self.cfg.unlabelled_weight.at(t) * min(rise, 1.0)
+            rise = (t.fraction - float(self.began)) / max(self.cfg.ramp, 1 / t.epochs)
+            weight = self.cfg.unlabelled_weight.at(t) * min(max(rise, 0.0), 1.0)
             terms["unlabelled"] = unlabelled = (p[n:] - mixed.targets[n:]).square().mean()
             terms |= {"loss": task + balance + weight * unlabelled, "unlabelled_weight": weight}
         return terms
 
     def cost(self, t: Progress) -> float:
-        return 6.0 if t.epoch < self.cfg.warmup else 4.0 * VIEWS  # a step looks at its own views, and then learns them
+        return 4.0 * VIEWS if self.splits else 6.0  # a step looks at its own views, and then learns them
 
     def predict(self, x: Tensor) -> Tensor:
         """The mean of both networks' logits; the paper's sum has the same order of classes."""
@@ -135,13 +137,7 @@ class DivideMix(Method):
 
     def trust(self, sweep: Sweep) -> Tensor:
         """The mean of both w at the last split; before the first, the predicted probability."""
-        return super().trust(sweep) if bool((self.clean == 1).all()) else self.clean.mean(0)
-
-
-def _unit(values: Tensor) -> Tensor:
-    """(N,) scaled to [0, 1]; all 0 if they do not differ."""
-    low, high = values.aminmax()
-    return (values - low) / (high - low).clamp(min=torch.finfo(values.dtype).tiny)
+        return self.clean.mean(0) if self.splits else super().trust(sweep)
 
 
 def _guess(net: nn.Module, batch: Batch, *, fixed: bool = False) -> Tensor:

@@ -28,6 +28,7 @@ class EarlyLearningRegularisation(Method):
     """Cross-entropy, and a pull of each prediction towards its own running average."""
 
     summary = "early-learning regularisation: cross-entropy held back by a running average of each prediction"
+    paper = "Liu et al., 2020"
 
     tables = ("targets",)
 

@@ -16,6 +16,7 @@ class GeneralisedCrossEntropy(Method):
     """L_q = (1 - f_y(x)^q) / q."""
 
     summary = "generalised cross-entropy: a noise-robust loss between cross-entropy and mean absolute error"
+    paper = "Zhang & Sabuncu, 2018"
 
     class Config(Settings):
         q: Schedule = setting(constant(0.7), "0 is cross-entropy, 1 is mean absolute error", search=(0, 1), ge=0, le=1)

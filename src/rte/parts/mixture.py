@@ -16,14 +16,16 @@ EDGE = 1e-4
 """How far scaled values are kept from 0 and 1, where the density of a beta may be infinite."""
 
 
-def two_gaussians(values: Tensor, *, iterations: int = 10, tolerance: float = 1e-2, floor: float = 5e-4) -> Tensor:
+def two_gaussians(
+    values: Tensor, *, iterations: int = 10, tolerance: float = 1e-2, floor: float = 5e-4, scale: bool = True
+) -> Tensor:
     """The probability that each value belongs to the component of lower mean: (N,) -> (N,), same dtype and device.
 
-    As in DivideMix: values are scaled to [0, 1], then EM runs for at most `iterations` rounds or until the mean
-    log-likelihood changes by less than `tolerance`; `floor` is added to each variance. It works in float64 and starts
-    from 2-means begun at the extremes, so there is nothing random. Values that do not differ, up to the rounding of
-    float32, all get 1: nothing tells them apart, and none is suspect. If one component is much wider than the other,
-    the probability need not fall steadily with the value.
+    As in DivideMix: values are scaled to [0, 1] (not if `scale` is false: means of such values), then EM runs for at
+    most `iterations` rounds or until the mean log-likelihood changes by less than `tolerance`; `floor` is added to each
+    variance. It works in float64 and starts from 2-means begun at the extremes, so there is nothing random. Values that
+    do not differ, up to the rounding of float32, all get 1: nothing tells them apart, and none is suspect. If one
+    component is much wider than the other, the probability need not fall steadily with the value.
     """
     if not bool(values.isfinite().all()):
         raise TrainingError("two_gaussians got values that are not finite; check the losses it is given.")
@@ -31,8 +33,8 @@ def two_gaussians(values: Tensor, *, iterations: int = 10, tolerance: float = 1e
     low, high = (float(v.min()), float(v.max())) if len(v) else (0.0, 0.0)
     if high - low <= torch.finfo(torch.float32).eps * max(abs(low), abs(high)):
         return torch.ones_like(values)
-    v = (v - low) / (high - low)
-    upper = _two_means(v)
+    scaled = (v - low) / (high - low)
+    v, upper = scaled if scale else v, _two_means(scaled)
     mixture = _maximise(v, torch.stack([~upper, upper]).double(), floor)
     before = -math.inf
     for _ in range(iterations):
@@ -44,6 +46,12 @@ def two_gaussians(values: Tensor, *, iterations: int = 10, tolerance: float = 1e
     share, _ = _expect(v, *mixture)
     _, mean, _ = mixture
     return share[int(mean.argmin())].to(values)
+
+
+def unit(values: Tensor) -> Tensor:
+    """(N,) scaled to [0, 1]; all 0 if they do not differ."""
+    low, high = values.aminmax()
+    return (values - low) / (high - low).clamp(min=torch.finfo(values.dtype).tiny)
 
 
 def _two_means(v: Tensor) -> Tensor:
