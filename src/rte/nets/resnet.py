@@ -93,7 +93,12 @@ class ResNet(Net):
                 inputs = block.expansion * width
         self.blocks = nn.Sequential(*blocks)
         self.head = nn.Linear(inputs, classes)
+        self.deep = stages[-1].depth
         initialise(self)
+
+    @property
+    def last_stage(self) -> tuple[str, ...]:
+        return tuple(f"blocks.{k}" for k in range(len(self.blocks) - self.deep, len(self.blocks)))
 
     def features(self, x: Tensor) -> Tensor:
         return pool(self.blocks(self.stem(x)))
