@@ -53,6 +53,16 @@ def test_replayed_epoch_by_epoch() -> None:
     assert config.method.jsd_weight == Constant(value=4.0)  # type: ignore[attr-defined]
 
 
+def test_a_setting_of_the_views_is_the_winner_s_last_one_throughout() -> None:
+    lineage = [
+        Record(0, 0, 2, 0, {"train.lr": 0.01, "views.severity": 2.0}, 0.3, "x"),
+        Record(0, 2, 4, 0, {"train.lr": 0.01, "views.severity": 3.5}, 0.4, "x"),
+    ]
+    schedule = found(lineage)
+    assert replay(schedule=schedule).views.severity == 3.5  # type: ignore[attr-defined]
+    assert schedule.notes() == ["views.severity cannot change during a run; it is 3.5 throughout."]
+
+
 def test_a_run_of_another_length_stretches_it() -> None:
     for config in (replay(train={"epochs": 10}), replay("train.epochs=10")):
         assert config.train.epochs == 10

@@ -8,7 +8,7 @@ from conftest import quick
 from rte import registry
 from rte.errors import ConfigError
 from rte.parts.schedules import Constant
-from rte.search.space import Choice, Range, applied, declared, from_tree, is_schedule, narrow, to_tree
+from rte.search.space import Choice, Range, applied, declared, from_tree, is_schedule, narrow, offered, to_tree
 
 
 def test_rte_searches_what_the_paper_searches() -> None:
@@ -56,6 +56,20 @@ def test_the_search_can_be_narrowed() -> None:
     assert "method.q" not in narrowed
     assert list(narrowed) == [key for key in space if key != "method.q"]
     assert narrow(space, [], config) == space
+
+
+def test_views_are_searched_where_they_declare_a_range_and_somebody_asks() -> None:
+    config, space = quick("rte"), declared("rte")
+    assert offered(config) == {"views.severity": Range(1.0, 10.0)}
+    assert "views.severity" not in narrow(space, [], config), "the paper does not search it"
+    found = narrow(space, ["views.severity=[1, 5]"], config)
+    assert found == {**space, "views.severity": Range(1.0, 5.0)}
+    assert applied(config, {"views.severity": 4.5}).views.severity == 4.5  # type: ignore[attr-defined]
+    assert not is_schedule("rte", "views.severity")
+    with pytest.raises(ConfigError, match=r"views\.severity = 11"):
+        narrow(space, ["views.severity=[1, 11]"], config)
+    with pytest.raises(ConfigError, match=r"'views\.width' is not searched"):
+        narrow(space, ["views.width=[1, 3]"], config)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ class FoundSchedule(Settings):
         for key, column in self.values.items():
             section, name = key.split(".", 1)
             moves = is_schedule(self.method, key)
-            tree[section][name] = self._steps(column, epochs) if moves else column[-1]
+            tree.setdefault(section, {})[name] = self._steps(column, epochs) if moves else column[-1]
         return tree
 
     def _steps(self, column: Sequence[Number], epochs: int) -> Tree:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -41,12 +41,18 @@ Space: TypeAlias = dict[str, Dimension]
 
 def declared(method_name: str) -> Space:
     """Every setting of the training and of a method that is declared with `search`."""
-    space: Space = {}
-    for section, model in _models(method_name).items():
-        for name, field in model.model_fields.items():
-            if (dimension := _dimension(field)) is not None:
-                space[f"{section}.{name}"] = dimension
-    return space
+    return {key: found for section, model in _models(method_name).items() for key, found in _of(section, model)}
+
+
+def offered(config: RunConfig) -> Space:
+    """Settings of the views that declare a range, too: searched where `--search` names them; the paper does not."""
+    return dict(_of("views", type(config.views)))
+
+
+def _of(section: str, model: type[Settings]) -> Iterator[tuple[str, Dimension]]:
+    for name, field in model.model_fields.items():
+        if (dimension := _dimension(field)) is not None:
+            yield f"{section}.{name}", dimension
 
 
 def _models(method_name: str) -> dict[str, type[Settings]]:
@@ -64,20 +70,21 @@ def _dimension(field: FieldInfo) -> Dimension | None:
 def is_schedule(method_name: str, key: str) -> bool:
     """Whether a setting may change over a run, or is one plain number for all of it."""
     section, name = key.split(".", 1)
-    return isinstance(_models(method_name)[section].model_fields[name].default, AnySchedule)
+    model = _models(method_name).get(section)
+    return model is not None and isinstance(model.model_fields[name].default, AnySchedule)
 
 
 def narrow(space: Space, texts: Iterable[str], config: RunConfig) -> Space:
     """The space with `--search` taken into account: other limits or values of a setting, or `keep` to leave it."""
-    out = dict(space)
+    out, known = dict(space), {**offered(config), **space}
     for text in texts:
         key, wanted = _flat(parse_override(text))
-        if key not in space:
-            raise ConfigError(f"--search {text}: '{key}' is not searched; {did_you_mean(key, space)}")
+        if key not in known:
+            raise ConfigError(f"--search {text}: '{key}' is not searched; {did_you_mean(key, known)}")
         if wanted == "keep":
             out.pop(key, None)
             continue
-        out[key] = _narrowed(space[key], wanted, text)
+        out[key] = _narrowed(known[key], wanted, text)
         ends = out[key]
         for value in ends.values if isinstance(ends, Choice) else (ends.low, ends.high):
             applied(config, {key: value})
