@@ -11,10 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from rte.cli import app
 from rte.config import resolve
-from rte.errors import ConfigError, DataError, NoiseError
+from rte.errors import ConfigError, DataError, NoiseError, UserError
 from rte.noise import tables
 from rte.noise.config import NoiseConfig, parse_noise
-from rte.noise.estimate import in_words, read_counts, structure, write_structure
+from rte.noise.estimate import in_words, read_counts, refuse_matrix, structure, write_structure
 from rte.noise.inject import build_model
 from rte.noise.matrix import NoiseModel
 
@@ -66,11 +66,14 @@ def test_counts_are_read_from_a_plain_file(tmp_path: Path) -> None:
 def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NoiseError, match=r"ends in \.csv, \.json, \.npz"):
         write_structure(tmp_path / "C.xls", COUNTS)
-    with pytest.raises(NoiseError, match="there is no folder"):
+    with pytest.raises(UserError, match="nowhere does not exist"):
         write_structure(tmp_path / "nowhere" / "C.csv", COUNTS)
     with pytest.raises(NoiseError, match="holds no mistakes"):
         write_structure(tmp_path / "C.csv", np.diag([5, 5, 5]))
     assert not list(tmp_path.iterdir())
+    (tmp_path / "C.csv").write_text("0")
+    with pytest.raises(UserError, match="exists already; choose another name, or add --overwrite"):
+        refuse_matrix(tmp_path / "C.csv", overwrite=False)
 
 
 def test_who_is_never_confused_is_said() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,11 +19,11 @@ from conftest import quick
 
 from rte import __version__
 from rte.config import digest
-from rte.errors import CheckpointError, ConfigError
+from rte.errors import CheckpointError, ConfigError, UserError
 from rte.files import write_json
 from rte.noise.inject import Manifest, rebuild
 from rte.run.build import load_dataset, prepare
-from rte.run.folder import evaluate, read_config, reopen
+from rte.run.folder import evaluate, held, load_method, read_config, reopen
 from rte.run.start import resume, start
 from rte.train import checkpoint
 from rte.train.journal import read
@@ -193,3 +195,98 @@ def test_the_noise_of_a_part_of_the_examples_is_exact_and_recorded(ratio: float,
     prepared = prepare(held, load_dataset(held, None))
     trained = prepared.dataset.train.y[prepared.train_rows] != prepared.dataset.y_true[prepared.train_rows]  # type: ignore[index]
     assert start(held, tmp_path / "held")["noise"]["trained"] == trained.mean()
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    start(quick("ce", train={"epochs": 1}), folder)
+    return folder
+
+
+@pytest.fixture
+def copy(finished: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(finished, tmp_path / "run"))
+
+
+def test_a_run_whose_settings_were_edited_is_not_evaluated(copy: Path) -> None:
+    write_json(copy / "config.json", quick("ce", train={"epochs": 1}, net={"dropout": 0.1}).tree())
+    for use in (evaluate, reopen):
+        with pytest.raises(CheckpointError, match=r"checkpoint\.pt belongs to other settings than config\.json"):
+            use(copy)
+    with pytest.raises(CheckpointError, match="belongs to other settings"):
+        load_method(copy, torch.device("cpu"))
+
+
+def test_a_run_is_not_evaluated_on_other_data(copy: Path) -> None:
+    manifest = json.loads((copy / "noise.json").read_text())
+    write_json(copy / "noise.json", {**manifest, "given_sha256": "0" * 64})
+    with pytest.raises(CheckpointError, match="has changed since the run began"):
+        evaluate(copy)
+
+
+def test_a_run_of_another_machine_s_device_is_evaluated_on_this_one_s(finished: Path, copy: Path) -> None:
+    config = read_config(copy).with_train(device="cuda:7")
+    write_json(copy / "config.json", config.tree())
+    state = checkpoint.load(copy / "checkpoint.pt")
+    checkpoint.save(copy / "checkpoint.pt", {**state, "digest": config.digest})
+    assert evaluate(copy) == evaluate(finished)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        [1, 2],
+        "text",
+        {},
+        {"classes": []},
+        {"channels": "1"},
+        {"channels": 0},
+        {"size": [8]},
+        {"mean": [0.1, 0.2]},
+        {"n": None},
+        {"std": [float("nan")]},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("name", ["input.json", "task.json"])
+def test_an_odd_description_of_the_images_is_one_sentence(change: Any, name: str, copy: Path) -> None:
+    spec = json.loads((copy / "input.json").read_text())
+    (copy / "input.json").unlink()
+    (copy / name).write_text(json.dumps({**spec, **change} if isinstance(change, dict) and change else change))
+    with pytest.raises(CheckpointError, match=rf"{name} does not describe the inputs of a run .*; restore it\.$"):
+        load_method(copy, torch.device("cpu"))
+
+
+@pytest.mark.parametrize("change", [{"method": {}}, {"method": 3}, {"method": None}, {"epoch": 1}], ids=str)
+def test_a_checkpoint_of_another_shape_is_one_sentence(change: dict[str, Any], copy: Path) -> None:
+    state = checkpoint.load(copy / "checkpoint.pt")
+    if "epoch" in change:
+        del state["optimizer"]
+    checkpoint.save(copy / "checkpoint.pt", {**state, **change})
+    for use in (evaluate, resume)[len(change.keys() & {"epoch"}) :]:
+        with pytest.raises(CheckpointError, match=r"does not fit the run that config\.json") as e:
+            use(copy)
+        assert "\n" not in str(e.value)
+
+
+def test_a_checkpoint_is_asked_for_by_its_name(finished: Path) -> None:
+    with pytest.raises(ConfigError, match="--which last: choose one of: checkpoint, selected"):
+        evaluate(finished, which="last")
+    with pytest.raises(CheckpointError, match=r"has no selected\.pt, as nothing was held out"):
+        evaluate(finished, which="selected")
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_the_data_is_read(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(UserError, match="file is a file"):
+        start(quick("ce", data={"name": "arrays", "path": "nowhere.npz"}), tmp_path / "file" / "run")
+
+
+def test_two_processes_do_not_write_to_one_run(copy: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in copy.iterdir()}
+    with held(copy), pytest.raises(UserError, match=r"another process is working on .*run; wait for it"):
+        resume(copy)
+    after = {path: path.stat().st_mtime_ns for path in copy.iterdir()}
+    assert after == before
+    resume(copy)

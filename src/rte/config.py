@@ -264,7 +264,7 @@ def resolve(
     A preset may hold tables `[for.METHOD.SECTION]`: settings that count only when that method is chosen, and `about`,
     a line for `rte list`.
     """
-    tree = _spelt(read_preset(preset)) if preset else {}
+    tree = {} if preset is None else _spelt(read_preset(preset))
     tree.pop("about", None)
     conditional = tree.pop("for", {})
     options = dict(options or {})

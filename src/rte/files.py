@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -28,7 +29,8 @@ def write_atomic(path: Path, write: Callable[[IO[bytes]], object]) -> None:
             raise
         raise _unwritable(path, failed[0]) from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
     if hasattr(os, "O_DIRECTORY"):  # the rename itself must survive a power cut
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -58,10 +60,39 @@ def _unwritable(path: Path, error: OSError) -> UserError:
     return UserError(f"cannot write {path} ({error.strerror}); free space or choose another folder.")
 
 
+def refuse_output(path: Path, option: str, *, overwrite: bool) -> None:
+    """Refuse, before the work, a file that could not be written after it, or that would replace another one."""
+    if path.is_dir():
+        raise UserError(f"{option} {path} is a folder; give the name of a file in it.")
+    if path.exists() and not path.is_file():
+        raise UserError(f"{option} {path} is no ordinary file; choose another name.")
+    if path.exists() and not overwrite:
+        raise UserError(f"{option} {path} exists already; choose another name, or add --overwrite.")
+    _refuse_unwritable(path.parent, f"{option} {path}")
+
+
+def refuse_folder(path: Path, option: str) -> None:
+    """Refuse, before the work, a new folder that could not be made after it; those above it are made, too."""
+    above = next((folder for folder in path.absolute().parents if folder.exists()), path.absolute().parent)
+    _refuse_unwritable(above, f"{option} {path}")
+
+
+def _refuse_unwritable(folder: Path, what: str) -> None:
+    if not folder.is_dir():
+        problem = "is a file" if folder.exists() else "does not exist"
+        raise UserError(f"{what}: the folder {folder} {problem}; choose another one, or make it first.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UserError(f"{what}: the folder {folder} cannot be written to; choose another one.")
+
+
 def write_json(path: Path, value: Any) -> None:
     """A JSON file, indented, complete or not there."""
     text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-    write_atomic(path, lambda file: file.write(text.encode()))
+    try:
+        content = text.encode()
+    except UnicodeEncodeError:  # names of files that are no Unicode
+        content = (json.dumps(value, indent=2) + "\n").encode()
+    write_atomic(path, lambda file: file.write(content))
 
 
 def read_json(path: Path) -> Any:
@@ -103,6 +134,24 @@ def read_text(path: Path) -> str:
         raise UserError(f"{path} cannot be read ({error.strerror}); mend that, or give another file.") from None
     except UnicodeDecodeError:
         raise UserError(f"{path} is no text in UTF-8; save it as such, or give another file.") from None
+
+
+@contextmanager
+def locked(path: Path, what: str) -> Iterator[None]:
+    """Hold the lock file `path` meanwhile, or say that `what` is in other hands. A process that dies lets go of it."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise UserError(f"another process is working on {what}; wait for it to end, or stop it first.") from None
+    except OSError as error:
+        raise UserError(f"cannot write {path} ({error.strerror}); choose a folder that can be written to.") from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def unused(path: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import warnings
 from collections.abc import Callable
@@ -32,8 +33,30 @@ def _say(usual: Callable[..., None]) -> Callable[..., None]:
 def main() -> None:
     """Run the command line; a user's mistake ends in one sentence on stderr and exit code 2."""
     warnings.showwarning = _say(warnings.showwarning)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names of files may be no Unicode, or the terminal may know little
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except UserError as error:
-        print(f"rte: {error}", file=sys.stderr)
-        sys.exit(2)
+        refuse(str(error))
+    except OSError as error:
+        if error.filename is None:
+            raise
+        refuse(f"{error.filename}: {error.strerror}; mend that, or give another path.")
+    except (MemoryError, RuntimeError) as error:
+        if not _lacks_memory(error):
+            raise
+        refuse("there is not enough memory; lower train.batch, or set train.accumulate to compute a batch in pieces.")
+
+
+def _lacks_memory(error: Exception) -> bool:
+    """Whether memory was refused, also by torch, which is not imported for that."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return bool({"MemoryError", "OutOfMemoryError"} & names) or "can't allocate memory" in str(error)
+
+
+def refuse(sentence: str) -> None:
+    """End with what the user can mend."""
+    print(f"rte: {sentence}", file=sys.stderr)
+    sys.exit(2)

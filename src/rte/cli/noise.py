@@ -17,23 +17,27 @@ def noise_from_model(
     on: opt.On = "test",
     data_dir: opt.DataDir = None,
     which: opt.Which = None,
+    overwrite: opt.Overwrite = False,
     trust_code: opt.TrustCode = False,
 ) -> None:
     """Write how a trained run confuses the classes, as the structure C of `--noise matrix:FILE:0.4`."""
     from rte.errors import ConfigError, did_you_mean
+    from rte.noise.estimate import refuse_matrix
     from rte.run.folder import reopen
 
     if on not in ("test", "train"):
         raise ConfigError(f"--on {on}: {did_you_mean(on, ('test', 'train'))}")
+    refuse_matrix(out, overwrite=overwrite)
     method, examiner = reopen(run, data_dir=data_dir, which=which, trust_code=trust_code)
     _write_structure(out, examiner.confusion(method, on), examiner.dataset.classes)
 
 
 @noise_app.command("from-confusion")
-def noise_from_confusion(file: opt.Confusion, out: opt.Matrix) -> None:
+def noise_from_confusion(file: opt.Confusion, out: opt.Matrix, overwrite: opt.Overwrite = False) -> None:
     """Write the structure C of a confusion matrix, for `--noise matrix:FILE:0.4`."""
-    from rte.noise.estimate import read_counts
+    from rte.noise.estimate import read_counts, refuse_matrix
 
+    refuse_matrix(out, overwrite=overwrite)
     _write_structure(out, read_counts(file))
 
 

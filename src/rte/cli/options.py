@@ -65,6 +65,7 @@ OutOfMany = Annotated[Path | None, typer.Option("--out", "-o", help="The folder 
 
 Which = Annotated[str | None, typer.Option(help="checkpoint (the last state) or selected.")]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Also write the numbers to this file.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there already.")]
 Corruptions = Annotated[
     bool, typer.Option("--corruptions", help="Also the error under 15 corruptions of the test images, and the mCE.")
 ]

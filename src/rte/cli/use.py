@@ -17,14 +17,25 @@ def evaluate(
     json_file: opt.JsonFile = None,
     corruptions: opt.Corruptions = False,
     official: opt.Official = None,
+    overwrite: opt.Overwrite = False,
     trust_code: opt.TrustCode = False,
 ) -> None:
     """Score a trained run on its test set: top-1, top-5, NLL, ECE; teacher and student."""
-    from rte.files import write_json
+    from rte.errors import DataError
+    from rte.files import refuse_output, write_json
     from rte.report.tables import corruption_errors, scores
     from rte.run.folder import reopen
 
+    if json_file is not None:
+        refuse_output(json_file, "--json", overwrite=overwrite)
+    if official is not None and not official.is_dir():
+        raise DataError(f"--official {official} is no folder; give the one that CIFAR-10-C was unpacked to.")
     method, examiner = reopen(run, data_dir=data_dir, which=which, trust_code=trust_code)
+    if not examiner.scores:
+        raise DataError(
+            f"{examiner.dataset.name} has no test split and {run} held no labels out, so there is nothing to score; "
+            "add test data, or train with --set train.holdout=0.1."
+        )
     result: dict[str, Any] = {**examiner(method), "memorisation": examiner.memorisation(method)}
     console = make_console()
     console.print(scores(result))
@@ -39,7 +50,7 @@ def evaluate(
                 progress=lambda step: bar.update(task, completed=step.done, total=step.total, description=step.name),
             )
         console.print(corruption_errors(result["corruptions"]))
-    if json_file:
+    if json_file is not None:
         write_json(json_file, result)
 
 
@@ -49,13 +60,17 @@ def predict(
     images: opt.Images,
     out: opt.Csv = None,
     probabilities: opt.Probabilities = False,
+    overwrite: opt.Overwrite = False,
     trust_code: opt.TrustCode = False,
 ) -> None:
     """Predict the class of new images."""
+    from rte.files import refuse_output
     from rte.run.predictor import Predictor, open_images
 
+    if out is not None:
+        refuse_output(out, "--out", overwrite=overwrite)
     predictor = Predictor.load(run, trust_code=trust_code)
     opened = open_images(images, predictor.spec.channels, predictor.config.data)
     predictor.write_csv(opened, out, probabilities=probabilities)
-    if out:
+    if out is not None:
         make_console().print(f"Predictions are in {out}.", highlight=False)

@@ -40,7 +40,8 @@ def make_config(
     options |= {"net": {"name": net, "wider": []}} if net is not None else {}
     options |= {"train": {"epochs": epochs}} if epochs is not None else {}
     options |= {"method": {"name": method}} if method is not None else {}
-    preset = preset or ("digits" if data == "digits" else "default")
+    if preset is None:
+        preset = "digits" if data == "digits" else "default"
     if schedule is None:
         return resolve(preset, options, settings or (), trust_code=trust_code)
     from rte.search.schedule import read_schedule, resolve_with
@@ -87,7 +88,10 @@ def finish(result: dict[str, Any], folder: Path) -> None:
     console.print(f"{result['method']} on {heading(result)}", highlight=False)
     if result["noise"]["warning"]:
         console.print(f"Note: {result['noise']['warning']}", highlight=False)
-    console.print(scores(result))
+    if any(isinstance(value, dict) and "nll" in value for value in result.values()):
+        console.print(scores(result))
+    else:
+        console.print("Nothing was scored: there is no test split, and nothing was held out.", highlight=False)
     memory = result.get("memorisation") or {}
     if memory.get("memorised") is not None:
         learnt, seen_through = percent(memory["memorised"]), percent(memory["recovered"])

@@ -58,6 +58,11 @@ class Examiner:
             scores["val"] = score(self._logits(method, method.predict, held.images, held.y), held.y)
         return scores
 
+    @property
+    def scores(self) -> bool:
+        """Whether there is anything to score a method on."""
+        return bool(self.dataset.test is not None and len(self.dataset.test)) or len(self.val_rows) > 0
+
     def looks(self, networks: int, *, final: bool) -> int:
         """Examples that a network looks at in an evaluation, or in the last one and all that follows it."""
         test = 0 if self.dataset.test is None else len(self.dataset.test)

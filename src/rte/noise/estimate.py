@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rte.errors import NoiseError
-from rte.files import write_atomic
+from rte.files import refuse_output, write_atomic
 from rte.noise import checks
 from rte.noise.checks import Matrix
 from rte.noise.config import MATRIX_SUFFIXES
@@ -40,12 +40,16 @@ def read_counts(path: str | PathLike[str]) -> Matrix:
     return checks.square(entries[named[0]] if named else next(iter(entries.values())), str(path))
 
 
-def write_structure(path: Path, counts: ArrayLike, classes: Sequence[str] | None = None) -> Matrix:
-    """Write C and, but for .csv, the counts it comes from and the names of the classes; returns C."""
+def refuse_matrix(path: Path, *, overwrite: bool) -> None:
+    """Refuse, before the work, a file that C cannot be written to."""
     if path.suffix.lower() not in WRITTEN:
         raise NoiseError(f"cannot write a matrix to {path}; choose a name that ends in {', '.join(WRITTEN)}.")
-    if not path.parent.is_dir():
-        raise NoiseError(f"there is no folder {path.parent} to write {path.name} to; make it first.")
+    refuse_output(path, "--out", overwrite=overwrite)
+
+
+def write_structure(path: Path, counts: ArrayLike, classes: Sequence[str] | None = None) -> Matrix:
+    """Write C and, but for .csv, the counts it comes from and the names of the classes; returns C."""
+    refuse_matrix(path, overwrite=True)
     C, given = structure(counts), np.asarray(counts)
     entries: dict[str, Any] = {"C": C, "counts": given} | ({} if classes is None else {"classes": np.array(classes)})
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from pydantic import TypeAdapter
 
 from rte import nets, registry
 from rte.config import RunConfig
@@ -122,7 +126,12 @@ def _check_views(config: RunConfig, expected: type, kind: str) -> None:
         raise ConfigError(f"{config.data_name} holds {kind}, but [views] is of another kind; give data of one kind.")
 
 
-def from_json(tree: dict[str, Any]) -> InputSpec:
-    """What a run folder says of its data."""
-    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in tree.items()}
-    return VectorSpec(**values) if "dim" in values else ImageSpec(**values)
+def from_json(tree: Any) -> InputSpec:
+    """What a run folder says of its data; ValueError where it makes no sense."""
+    kind: type[InputSpec] = VectorSpec if isinstance(tree, dict) and "dim" in tree else ImageSpec
+    spec = TypeAdapter(kind).validate_json(json.dumps(tree), strict=True)
+    whole, numbers = (spec.channels, spec.n, len(spec.classes), *spec.size), (*spec.mean, *spec.std)
+    finite = all(math.isfinite(number) for number in numbers)
+    if min(whole) < 1 or not finite or not len(spec.mean) == len(spec.std) == spec.channels:
+        raise ValueError("its numbers do not fit together")
+    return spec

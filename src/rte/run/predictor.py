@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import sys
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from rte.data.arrays import as_pixels, read_npz
 from rte.data.files import FileImages, image_files
 from rte.data.types import ArrayImages, Images, Source
 from rte.errors import DataError
+from rte.files import expanded, write_atomic
 from rte.methods.base import Method
 from rte.run.folder import load_method
 from rte.run.inputs import InputSpec
@@ -57,12 +59,18 @@ class Predictor:
     def write_csv(self, source: Source, out: Path | None, *, probabilities: bool = False) -> None:
         """image, label, confidence, and with `probabilities` one column per class."""
         probs = self.probabilities(source)
-        with out.open("w", newline="", encoding="utf-8") if out else nullcontext(sys.stdout) as file:
+
+        def write(file: TextIO | codecs.StreamWriter) -> None:
             rows = csv.writer(file)
             rows.writerow(["image", "label", "confidence", *(self.spec.classes if probabilities else ())])
             for i, row in enumerate(probs):
                 shares = [f"{p:.6f}" for p in row] if probabilities else []
                 rows.writerow([source.label(i), self.spec.classes[int(row.argmax())], f"{row.max():.6f}", *shares])
+
+        if out is None:
+            write(sys.stdout)
+        else:  # names of files that are no Unicode stay the bytes they are
+            write_atomic(out, lambda file: write(codecs.getwriter("utf-8")(file, "surrogateescape")))
 
 
 def open_images(source: str, channels: int, data: Settings | None = None) -> Images:
@@ -70,7 +78,7 @@ def open_images(source: str, channels: int, data: Settings | None = None) -> Ima
 
     data: how the training images were read, so that these are seen alike.
     """
-    path = Path(source)
+    path = expanded(source)
     if path.suffix == ".npz":
         if not path.is_file():
             raise DataError(f"there is no file {path}; give an .npz file with an array x.")

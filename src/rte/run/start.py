@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import rte
-from rte.config import RunConfig, digest
+from rte.config import RunConfig
 from rte.errors import CheckpointError
 from rte.evaluate.examiner import Examiner
-from rte.files import read_json, write_json
-from rte.noise.inject import Manifest
+from rte.files import read_json, refuse_folder, write_json
 from rte.run.budget import FILE, by_clock, copy_path, fit_network, refuse_short, with_budget
 from rte.run.build import Prepared, load_dataset, make_trainer, prepare, settled
-from rte.run.folder import LAST_FOUNDED, data_folder, found, read_config
+from rte.run.folder import LAST_FOUNDED, check_data, data_folder, fitting, found, held, read_config, read_state
 from rte.run.result import summary
 from rte.train import checkpoint
 from rte.train.distributed import World
@@ -44,10 +43,8 @@ def start(
     ours, begun = world.any([world.first and world.claimed(folder), world.first and (folder / LAST_FOUNDED).exists()])
     if ours and begun:
         return resume(folder, data_dir=data_dir, observer=observer)
-    if world.first and folder.exists() and not ours:
-        raise CheckpointError(
-            f"the run folder {folder} exists already; choose another with --out, or go on with `rte resume {folder}`."
-        )
+    if world.first and not ours:
+        refuse_taken(folder)
     config = settled(config, world)
     if budget is not None:
         config = with_budget(config, budget)
@@ -59,27 +56,33 @@ def start(
     if world.first:
         world.claim(folder)
         found(folder, prepared, data_dir, again=ours)
-        if clock is not None:
+    with held(folder, world):
+        if world.first and clock is not None:
             copy_path(clock, folder)
-    world.wait()
-    return _train(prepared, folder, trainer, examiner, started=started)
+        world.wait()
+        return _train(prepared, folder, trainer, examiner, started=started)
+
+
+def refuse_taken(folder: Path) -> None:
+    """Refuse a folder that a new run cannot begin in."""
+    if folder.exists():
+        raise CheckpointError(
+            f"the run folder {folder} exists already; choose another with --out, or go on with `rte resume {folder}`."
+        )
+    refuse_folder(folder, "--out")
 
 
 def resume(
     folder: Path, *, data_dir: Path | None = None, observer: Observer | None = None, trust_code: bool = False
 ) -> dict[str, Any]:
     """Go on with a run that stopped, exactly where its last checkpoint left it."""
-    config = read_config(folder, trust_code=trust_code)
-    prepared = prepare(config, load_dataset(config, data_folder(folder, data_dir)))
-    recorded = Manifest.from_tree(read_json(folder / "noise.json"))
-    if recorded.given_sha256 != prepared.manifest.given_sha256:
-        raise CheckpointError(
-            f"the data of {folder} has changed since the run began (its labels are not those of noise.json); "
-            "restore the data, or start a new run."
-        )
-    trainer, examiner = _trainer(prepared, folder, observer, World.join())
-    path = folder / "checkpoint.pt"
-    return _train(prepared, folder, trainer, examiner, checkpoint.load(path) if path.exists() else None)
+    config, world = read_config(folder, trust_code=trust_code), World.join()
+    with held(folder, world):
+        state = read_state(folder, config, "checkpoint") if (folder / "checkpoint.pt").exists() else None
+        prepared = prepare(config, load_dataset(config, data_folder(folder, data_dir)))
+        check_data(folder, prepared)
+        trainer, examiner = _trainer(prepared, folder, observer, world)
+        return _train(prepared, folder, trainer, examiner, state)
 
 
 def _trainer(prepared: Prepared, folder: Path, observer: Observer | None, world: World) -> tuple[Trainer, Examiner]:
@@ -102,13 +105,6 @@ def _train(
     started: float | None = None,
 ) -> dict[str, Any]:
     """Train to the end from the checkpoint `state`, or from the start, and leave the final numbers in the folder."""
-    # an earlier version, which had fewer settings, knew these by another name: that of the file as it wrote it
-    as_written = "" if state is None else digest(read_json(folder / "config.json"))
-    if state is not None and state["digest"] not in (prepared.config.digest, as_written):
-        raise CheckpointError(
-            f"{folder / 'checkpoint.pt'} belongs to other settings than config.json; "
-            "undo the change to config.json, or start a new run."
-        )
     first = trainer.world.first
     if (seconds := prepared.config.train.budget) is not None:
         trainer.timeline = by_clock(trainer, examiner, seconds, started or time.monotonic(), folder / FILE)
@@ -117,7 +113,8 @@ def _train(
         if state is None:
             journal.rewind(0)
         else:
-            trainer.restore(state)
+            with fitting(folder):
+                trainer.restore(state)
         trainer.fit()
         if first:
             write_json(folder / "result.json", summary(prepared, trainer, examiner))
