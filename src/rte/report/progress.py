@@ -7,7 +7,6 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from rte.errors import UserError
 from rte.methods.base import Progress as Moment
 from rte.train.trainer import Scores
 
@@ -53,7 +52,7 @@ class Bars:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if isinstance(error, UserError):  # what never began shows no bar
+        if error is not None:  # what never began shows no bar
             for task in self.progress.tasks:
                 self.progress.update(task.id, visible=task.visible and task.completed > 0)
         self.progress.stop()
