@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +36,11 @@ HEADINGS = [
 ]
 
 
-def make(name: str, **cfg: object) -> Method:
+def make(name: str, build: Callable[[], nn.Module] = tiny.normed, **cfg: object) -> Method:
     cls = registry.method(name)
     torch.manual_seed(0)
     trusted = range(tiny.K) if "trusted examples" in cls.needs else ()
-    return cls(cls.Config.model_validate(cfg), tiny.task(tiny.normed, trusted=trusted))
+    return cls(cls.Config.model_validate(cfg), tiny.task(build, trusted=trusted))
 
 
 def whole_batch(method: Method, t: Progress, part: int = 0) -> Batch:
@@ -131,9 +132,7 @@ class Single(nn.Module):
 def test_what_a_method_makes_of_logits_is_in_single_precision(name: str) -> None:
     found = {}
     for half in (False, True):
-        torch.manual_seed(0)
-        cls, t = registry.method(name), tiny.at(12, 20)
-        method = cls(cls.Config(), tiny.task(Single))
+        method, t = make(name, Single), tiny.at(12, 20)
         for p in method.parameters():
             p.data.mul_(3)  # sure of some images, where half precision has few values
         method.epoch_start(t, tiny.sweep(method))

@@ -9,6 +9,7 @@ import oracles
 import pytest
 import tiny
 import torch
+from learning import accuracy, no_worse
 
 from rte.methods.bootstrapping import Bootstrapping
 
@@ -67,3 +68,8 @@ def test_a_network_that_is_sure_has_a_finite_loss_and_gradient(kind: str) -> Non
     assert tiny.number(loss) == pytest.approx(method.beta * 300.0, rel=1e-5)
     loss.backward()  # type: ignore[no-untyped-call]
     assert bool(table.rows.grad is not None and table.rows.grad.isfinite().all())
+
+
+@pytest.mark.parametrize("kind", ["hard", "soft"])
+def test_noisy_digits_are_learnt_no_worse_than_by_cross_entropy(kind: str) -> None:
+    assert no_worse(accuracy("bootstrapping", method={"kind": kind}), accuracy("ce"))

@@ -9,6 +9,7 @@ import oracles
 import pytest
 import tiny
 import torch
+from learning import accuracy, no_worse
 
 from rte.methods.mixup import Mixup
 from rte.parts import mixing
@@ -55,3 +56,7 @@ def test_a_batch_of_one_is_mixed_with_itself() -> None:
     method, batch = make(alpha=1.0), tiny.batch([5])
     expected = -oracles.log_likelihood(tiny.array(method.predict(batch.x)), batch.y.tolist()).mean()
     assert tiny.number(method.loss(batch, tiny.at())["loss"]) == pytest.approx(expected, rel=1e-5)
+
+
+def test_noisy_digits_are_learnt_no_worse_than_by_cross_entropy() -> None:
+    assert no_worse(accuracy("mixup"), accuracy("ce"))

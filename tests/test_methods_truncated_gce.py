@@ -10,6 +10,7 @@ import oracles
 import pytest
 import tiny
 import torch
+from learning import accuracy
 
 from rte.methods.truncated_gce import TruncatedGCE
 
@@ -98,3 +99,7 @@ def test_trust_ranks_kept_labels_above_the_others_and_by_probability_among_thems
     method.epoch_start(tiny.at(5), sweep)
     trust = method.trust(sweep)
     assert trust.tolist() == pytest.approx([(float(p > 0.5) + p) / 2 for p in PROBABILITIES], abs=1e-6)
+
+
+def test_noisy_digits_are_learnt_better_than_by_cross_entropy() -> None:
+    assert np.mean(accuracy("truncated_gce")) > np.mean(accuracy("ce")) + 0.04  # measured: 0.946 and 0.859

@@ -96,7 +96,8 @@ def test_the_settings_in_the_examples_exist(name: str) -> None:
     text = (PAGES / f"{name}.md").read_text("utf-8")
     config = registry.method(name).Config
     named = re.findall(r"method\.(\w+)=", text)
-    python = re.findall(r'settings=\{"method": (\{.*?\})\}', text)
+    python = re.findall(r'settings=\{(?:"train": \{.*?\}, )?"method": (\{.*?\})\}', text)
     assert set(named) <= set(config.model_fields)
-    assert len(python) == 1
-    config.model_validate(ast.literal_eval(python[0]))
+    assert len(python) == min(1, len(config.model_fields))
+    for example in python:
+        config.model_validate(ast.literal_eval(example))
