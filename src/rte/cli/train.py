@@ -23,6 +23,8 @@ def fit(
     preset: opt.Preset = None,
     noise: opt.Noise = None,
     net: opt.Net = None,
+    init: opt.Init = None,
+    frozen: opt.Frozen = False,
     epochs: opt.Epochs = None,
     budget: opt.Budget = None,
     seed: opt.Seed = None,
@@ -34,7 +36,8 @@ def fit(
     out: opt.Out = None,
 ) -> None:
     """Train a robust classifier; by default with RTE."""
-    config = make_config(data, method, preset, noise, net, epochs, seed, settings, schedule, trust_code=trust_code)
+    rest: dict[str, Any] = {"init": init, "frozen": frozen, "trust_code": trust_code}
+    config = make_config(data, method, preset, noise, net, epochs, seed, settings, schedule, **rest)
     folder = out or Path("runs") / run_name(config)
     seconds = read_budget(budget, epochs)
     if clock is not None and seconds is None and config.train.budget is None:
@@ -49,6 +52,8 @@ def compare(
     preset: opt.Preset = None,
     noise: opt.Noise = None,
     net: opt.Net = None,
+    init: opt.Init = None,
+    frozen: opt.Frozen = False,
     epochs: opt.Epochs = None,
     budget: opt.Budget = None,
     seed: opt.Seed = None,
@@ -64,9 +69,8 @@ def compare(
 
     seconds = read_budget(budget, epochs)
     names = [name.strip() for name in methods.split(",") if name.strip()]
-    configs = [
-        make_config(data, name, preset, noise, net, epochs, seed, settings, trust_code=trust_code) for name in names
-    ]
+    rest: dict[str, Any] = {"init": init, "frozen": frozen, "trust_code": trust_code}
+    configs = [make_config(data, name, preset, noise, net, epochs, seed, settings, **rest) for name in names]
     folder = out or unused(Path("runs") / run_name(configs[0], "compare"))
     console = make_console()
     results: list[dict[str, Any]] = []

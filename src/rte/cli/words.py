@@ -29,6 +29,8 @@ def make_config(
     settings: list[str] | None,
     schedule: Path | None = None,
     *,
+    init: str | None = None,
+    frozen: bool = False,
     trust_code: bool = False,
 ) -> RunConfig:
     from rte.config import parse_data, resolve
@@ -38,6 +40,11 @@ def make_config(
     options |= {"seed": seed} if seed is not None else {}
     options |= {"noise": parse_noise(noise)} if noise is not None else {}
     options |= {"net": {"name": net, "wider": []}} if net is not None else {}
+    if net is not None and init is not None:
+        raise UserError("--net and --init each name a network; leave --net out, the weights say which it is.")
+    options |= {"net": {"init": init, "wider": []}} if init is not None else {}
+    if frozen:
+        options["net"] = {**options.get("net", {}), "train": "frozen"}
     options |= {"train": {"epochs": epochs}} if epochs is not None else {}
     options |= {"method": {"name": method}} if method is not None else {}
     if preset is None:

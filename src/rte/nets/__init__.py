@@ -14,7 +14,7 @@ from rte.nets.cost import multiply_adds, parameters
 __all__ = ["Net", "available", "build", "multiply_adds", "parameters"]
 
 Kind = Literal["images", "vectors"]
-NOT_NETWORKS = {"base", "config", "cost", "weights"}
+NOT_NETWORKS = {"base", "config", "cost", "pretrained", "weights"}
 
 
 def build(name: str, *, channels: int, classes: int, size: tuple[int, ...], dropout: float = 0.0) -> Net:

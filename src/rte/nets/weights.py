@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
 
 import safetensors.torch
 import torch
@@ -28,7 +27,6 @@ from rte.errors import CheckpointError, ConfigError, did_you_mean
 from rte.nets.base import Net
 
 State = dict[str, Tensor]
-Trained = Literal["whole", "last-stage", "frozen"]
 
 PACKAGED = "efficientnet-lite0"
 """Comes with the extra `weights`: no file need be given."""
@@ -208,24 +206,6 @@ def recognise(state: State, path: Path) -> Source:
             f"{path} holds weights of no network that is known here (its first tensors are {first}); known are {known}."
         )
     return best
-
-
-def normalisation(net: str, channels: int) -> Normalisation:
-    """The mean and standard deviation per channel that a network's weights were trained with."""
-    mean, std = SOURCES[net].normalisation
-    return (mean, std) if channels == 3 else ((sum(mean) / 3,), (sum(std) / 3,))
-
-
-def hold(net: Net, trained: Trained) -> None:
-    """Keep all but the head, or all before the last stage and the head, as they are."""
-    if trained == "whole":
-        return
-    kept = ("head",) if trained == "frozen" else ("head", *net.last_stage)
-    names = []
-    for name, part in net.named_children():
-        inner = [f"{name}.{k}" for k, _ in part.named_children()]
-        names += inner if any(k in kept for k in inner) else [name]
-    net.hold([name for name in names if name not in kept])
 
 
 def _state(path: Path) -> State:

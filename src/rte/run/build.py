@@ -24,6 +24,7 @@ from rte.noise.inject import Manifest, corrupt
 from rte.noise.trusted import trusted_rows
 from rte.rng import fold
 from rte.run.inputs import InputSpec, describe
+from rte.run.pretrained import recognised, trained_network
 from rte.train.device import check_precision, choose_device, faster_in_half, keep_memory, set_arithmetic
 from rte.train.distributed import World
 from rte.train.journal import Journal
@@ -59,6 +60,7 @@ def load_dataset(config: RunConfig, data_dir: Path | None) -> Dataset:
 
 def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     """Inject the noise, draw the examples, keep the held-out part aside, take the channel statistics."""
+    config = recognised(config)
     injected = config.noise.name not in ("none", "labels")
     trusted = trusted_rows(dataset, config.train.trusted, injected=injected, seed=config.seed)
     _check_trusted(config, trusted)
@@ -126,7 +128,7 @@ def build_method(
     def build(k: int = 0) -> torch.nn.Module:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(fold(config.seed, "init", k) >> 1)
-            net = spec.network(config)
+            net = spec.network(config) if sample is None else trained_network(config, spec)
         if sample is not None and type(net).calibrate is not Net.calibrate:
             net.calibrate(sample())
         if config.train.compile:

@@ -14,6 +14,8 @@ from rte.config import RunConfig
 from rte.data.statistics import channel_statistics, vector_statistics
 from rte.data.types import Dataset, Images, Source, Vectors, as_images, as_vectors
 from rte.errors import ConfigError, DataError
+from rte.nets import pretrained
+from rte.nets.weights import SIDE
 from rte.views.config import ViewConfig
 from rte.views.engine import ViewEngine
 from rte.views.vectors import VectorViewConfig, VectorViewer, bank_of
@@ -97,6 +99,9 @@ InputSpec: TypeAlias = ImageSpec | VectorSpec
 
 
 def _network(spec: InputSpec, config: RunConfig, name: str | None) -> nets.Net:
+    if config.net.init is not None and isinstance(spec, ImageSpec):
+        channels, classes = spec.channels, len(spec.classes)
+        return pretrained.make(config.net, name or config.net.name, channels=channels, classes=classes, size=spec.size)
     make, dropout = registry.network(name or config.net.name), config.net.dropout
     return make(channels=spec.channels, classes=len(spec.classes), size=spec.size, dropout=dropout)
 
@@ -105,6 +110,10 @@ def describe(config: RunConfig, dataset: Dataset, n: int) -> InputSpec:
     """The kind, size and statistics of a run's examples."""
     source = dataset.train.images
     if isinstance(source, Vectors):
+        if config.net.init is not None:
+            raise ConfigError(
+                f"net.init names a network for images, but {config.data_name} holds vectors; leave it out."
+            )
         _check_views(config, VectorViewConfig, "vectors")
         return VectorSpec(dataset.classes, source.dim, *vector_statistics(source), n)
     _check_views(config, ViewConfig, "images")
@@ -116,9 +125,15 @@ def _images(config: RunConfig, dataset: Dataset, images: Images, n: int) -> Imag
     size = images.size
     if config.views.size is not None:
         size = (config.views.size, config.views.size)
+    elif config.net.init is not None:
+        size = (SIDE, SIDE)
     elif size is None or max(size) > 2 * MIXED_SIZE:
         size = (MIXED_SIZE, MIXED_SIZE)
-    return ImageSpec(dataset.classes, images.channels, size, *channel_statistics(images), n)
+    if config.net.init is not None:
+        statistics = pretrained.normalisation(config.net.name, images.channels)
+    else:
+        statistics = channel_statistics(images)
+    return ImageSpec(dataset.classes, images.channels, size, *statistics, n)
 
 
 def _check_views(config: RunConfig, expected: type, kind: str) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from rte.methods.base import Clock, Group, Method
+from rte.nets.base import Net
 from rte.train.config import TrainConfig
 from rte.train.distributed import World
 from rte.train.muon import Muon
@@ -22,7 +24,7 @@ class Optimizer:
 
     def __init__(self, cfg: TrainConfig, method: Method, world: World) -> None:
         self.cfg, self.method, self.world = cfg, method, world
-        self.groups = [group for group in method.groups() if len(group.parameters)]
+        self.groups = [part for group in method.groups() for part in _parts(group, method) if len(part.parameters)]
         self.torch = self._build()
         self.owners = [self._owner(group["params"][0]) for group in self.torch.param_groups]
         self.fine = torch.ones(1)  # where the losses of this step's pieces are finite
@@ -95,3 +97,13 @@ class Optimizer:
     def broken(self) -> bool:
         """Whether a loss or a gradient was not finite; waits for the device."""
         return self.bad is not None and bool(self.bad)
+
+
+def _parts(group: Group, method: Method) -> list[Group]:
+    """A group, parted where networks that start from trained weights learn more slowly than their heads."""
+    nets = (net for net in method.modules() if isinstance(net, Net) and net.share != 1.0)
+    shares = {id(p): net.share for net in nets for p in net.backbone()}
+    parts: dict[float, list[nn.Parameter]] = {}
+    for p in group.parameters:
+        parts.setdefault(shares.get(id(p), 1.0), []).append(p)
+    return [replace(group, parameters=each, rate=share * group.rate) for share, each in parts.items()]
