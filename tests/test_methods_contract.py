@@ -37,6 +37,7 @@ N, BATCH, EPOCHS = 201, 50, 3
 DRAWS_BY_POSITION: dict[str, str] = {
     "auto": "its importance sampling goes through the examples in their order",
     "incv": "it halves the data at random",
+    "d2l": "the dimensionality is measured on random examples",
     "rog": "a random part of each class begins its fit",
 }
 """Methods whose random choices depend on the order of the examples, so that another order is another run; and why."""
