@@ -86,6 +86,7 @@ On = Annotated[str, typer.Option("--on", help="test (as the paper) or train: the
 Confusion = Annotated[Path, typer.Argument(help="K x K counts, a row per true class: .csv, .txt, .npy, .npz or .json.")]
 
 What = Annotated[str, typer.Argument(help="methods, data, nets, presets, noise or all.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print it as JSON, for programs.")]
 Download = Annotated[str, typer.Argument(help="cifar10 or cifar100.")]
 To = Annotated[
     Path | None, typer.Option("--to", envvar="RTE_DATA", help="The folder to put it in, instead of the default one.")

@@ -25,6 +25,7 @@ class AugmentationAnchoring(Method):
     """Targets from the sharpened prediction on the weak view."""
 
     summary = "augmentation anchoring: GCE + JSD + consistency with the sharpened prediction on x (ReMixMatch's target)"
+    paper = "Berthelot et al., 2020"
 
     class Config(ObjectiveSettings):
         temperature: float = setting(0.5, "T: the anchor is p^(1/T), normalised", gt=0.0, le=1.0)

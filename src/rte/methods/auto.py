@@ -36,6 +36,7 @@ class SelfTuning(Method):
     """RTE's terms, the likelihood of labels, importance sampling and self-distillation, each where it pays."""
 
     summary = "self-tuning: picks what suits the noise it estimates and the length of the run"
+    paper = "ours"
 
     class Config(Settings):
         q: float = setting(0.7, "q of L_q before the noise is known", ge=0.0, le=1.0)

@@ -138,6 +138,8 @@ class Method(nn.Module):
     summary: ClassVar[str]
     paper: ClassVar[str] = ""
     """Who published it, and when: "Zhang & Sabuncu, 2018"."""
+    reproduced: ClassVar[bool] = False
+    """Whether its published numbers were reached here, at their size."""
     needs: ClassVar[tuple[Need, ...]] = ()
     tables: tuple[str, ...] = ()
     """Buffers (N, ...), by dotted name, of which a step sets the rows `batch.i`; processes exchange those rows."""

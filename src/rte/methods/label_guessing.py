@@ -25,6 +25,7 @@ class LabelGuessing(Method):
     """Targets from the mean over the views themselves."""
 
     summary = "label guessing: GCE + JSD + consistency with the sharpened mean over K strong views (MixMatch's target)"
+    paper = "Berthelot et al., 2019"
 
     class Config(ObjectiveSettings):
         temperature: float = setting(0.5, "T: the guess is mean^(1/T), normalised", gt=0.0, le=1.0)

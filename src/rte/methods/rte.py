@@ -33,6 +33,7 @@ class RobustTemporalEnsembling(Method):
     """The paper's method; `ema`, `ecr_batch`, `temperature`, `jsd_pair` and weights of 0 are its ablations."""
 
     summary = "robust temporal ensembling: GCE + JSD + ensemble consistency against a moving-average teacher"
+    paper = "Brown et al., 2021"
 
     class Config(ObjectiveSettings):
         views: Schedule = setting(

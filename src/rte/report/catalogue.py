@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import get_args
+from typing import Any, get_args
 
 from rte import code, nets, registry
 from rte.config import read_preset
@@ -42,3 +42,15 @@ def catalogue(what: str = "all") -> dict[str, dict[str, str]]:
         "noise": lambda: dict.fromkeys(get_args(NoiseConfig.model_fields["name"].annotation), ""),
     }
     return {kind: lists[kind]() for kind in KINDS if what in (kind, "all")}
+
+
+def as_tree(what: str = "all") -> dict[str, Any]:
+    """The same for programs; of methods, all that is known."""
+    tree: dict[str, Any] = dict(catalogue(what))
+    if "methods" in tree:
+        from rte.report.profiles import Profile, profiles
+
+        tree["methods"] = [
+            each.tree() if isinstance(each, Profile) else {"name": each[0], "broken": each[1]} for each in profiles()
+        ]
+    return tree

@@ -7,6 +7,8 @@ from typing import Any
 
 from rich.table import Table
 
+from rte.report.profiles import Profile
+
 Result = dict[str, Any]
 
 
@@ -59,3 +61,45 @@ def corruption_errors(result: Result) -> Table:
     for name, errors in result["errors"].items():
         table.add_row(name, *(percent(error) for error in errors), percent(sum(errors) / len(errors)))
     return table
+
+
+WIDE = 140
+"""Characters of a terminal that all columns fit into."""
+LEGEND = (
+    "networks: trained ones + copies that are kept of them. step: what an example costs, relative to ce, with default "
+    "settings, from least to most over a run. bytes: kept for each training example beside its label, with 10 classes. "
+    "needs: noise rate and matrix are estimated in the run where nobody knows them; trusted examples are named by "
+    "train.trusted. reproduced: whether the published numbers were reached here."
+)
+
+
+def methods(found: Sequence[Profile | tuple[str, str]], width: int) -> list[Table | str]:
+    """What each method is, costs and needs, and what the words mean: in columns where there is the width for them."""
+    names = ("method", "networks", "step", "bytes", "needs", "paper", "reproduced", "what it is")
+    if width < WIDE:
+        lines = [f"[bold]{name}[/]: {about}\n  {_together(names[1:], cells)}" for name, *cells, about in _rows(found)]
+        return [*lines, f"\n{LEGEND}"]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in names:
+        table.add_column(name, justify="right" if name in ("step", "bytes") else "left", no_wrap=name == "method")
+    for name, *cells in _rows(found):
+        table.add_row(f"[bold]{name}[/]", *cells)
+    return [table, LEGEND]
+
+
+def _together(names: Sequence[str], cells: Sequence[str]) -> str:
+    return "; ".join(f"{name} {cell}" for name, cell in zip(names, cells, strict=False) if cell)
+
+
+def _rows(found: Sequence[Profile | tuple[str, str]]) -> list[list[str]]:
+    rows = []
+    for each in found:
+        if not isinstance(each, Profile):  # a package's method that cannot be loaded
+            rows.append([each[0], *6 * [""], each[1]])
+            continue
+        least, most = (f"{end:.1f}" for end in each.step)
+        copies = f" + {each.copies}" if each.copies else ""
+        cells = [f"{each.networks}{copies}", least if least == most else f"{least} to {most}"]
+        cells += [f"{each.bytes_per_example:.0f}", ", ".join(each.needs) or "nothing", each.paper or "–"]
+        rows.append([each.name, *cells, "yes" if each.reproduced else "no", each.summary])
+    return rows

@@ -119,15 +119,17 @@ def load_method(
     y: torch.Tensor | None = None,
     trusted: torch.Tensor | None = None,
     trust_code: bool = False,
-    state: checkpoint.State | None = None,
+    known: tuple[RunConfig, checkpoint.State] | None = None,
 ) -> tuple[Method, RunConfig, InputSpec]:
     """The trained method of a run folder: as selected on held-out noisy data if it was, else as it was last.
 
     y (N,) are the given labels it was trained on and `trusted` the positions of those known to be right, which only
-    `trust` and further training need: `reopen` has them.
+    `trust` and further training need: `reopen` has them. `known`: settings and state that were read already.
     """
-    config, spec = read_config(folder, trust_code=trust_code), read_spec(folder)
-    state = state or read_state(folder, config, which)
+    if known is None:
+        config = read_config(folder, trust_code=trust_code)
+        known = config, read_state(folder, config, which)
+    (config, state), spec = known, read_spec(folder)
     given = torch.zeros(spec.n, dtype=torch.int64) if y is None else y
     method = build_method(config, spec, given, device, trusted=trusted)
     with fitting(folder):
@@ -168,7 +170,7 @@ def reopen(
     check_data(folder, prepared)
     given = torch.from_numpy(prepared.dataset.train.y[prepared.train_rows])
     trusted = torch.from_numpy(prepared.trusted)
-    method, _, spec = load_method(folder, device, y=given, trusted=trusted, state=state)
+    method, _, spec = load_method(folder, device, y=given, trusted=trusted, known=(config, state))
     viewer, rows = spec.viewer(config), (prepared.train_rows, prepared.val_rows)
     batch, threads = config.train.evaluate_batch, config.train.threads
     return method, Examiner(prepared.dataset, *rows, viewer, device, batch=batch, threads=threads)
