@@ -22,7 +22,7 @@ from rte import code, registry
 from rte.cli import main
 from rte.code import CodeChanged
 from rte.config import RunConfig, merge, resolve
-from rte.errors import ConfigError, UntrustedCode, UserError
+from rte.errors import CheckpointError, ConfigError, UntrustedCode, UserError
 from rte.files import read_json, write_json
 from rte.report.catalogue import catalogue
 from rte.run.folder import evaluate, read_config, reopen
@@ -236,6 +236,12 @@ def test_entry_points_are_names_like_the_packages_own(mine: Path) -> None:
     ]
     with pytest.raises(ConfigError, match="there is no method 'shrp'; did you mean 'sharp'"):
         quick("shrp")
+    code._loaded.clear()
+    with pytest.raises(UntrustedCode, match=r"is flat-net \(my_plugin_for_rte:Flat of my-plugin 0\.3\), code that is"):
+        read_config(mine / "run")
+    shutil.rmtree(mine / "site")
+    with pytest.raises(CheckpointError, match=r"the method is sharp of the package my-plugin 0\.3, .* not installed"):
+        read_config(mine / "run", trust_code=True)
 
 
 # ---- nobody's code runs by itself
@@ -452,6 +458,13 @@ def test_settings_are_validated_by_its_own_config(mine: Path) -> None:
     with pytest.raises(ConfigError, match=r"net\.dropout is 0\.5, which .*Flat does not take"):
         start(resolve("digits", {"net": {"name": "net.py:Flat", "dropout": 0.5}}), mine / "run")
     assert not (mine / "run").exists()
+
+
+@pytest.mark.parametrize("returned", ["3", "{}", '{"losses": 3}', '{"loss": batch.y.float()}'])
+def test_a_loss_of_another_form_is_said(returned: str, mine: Path) -> None:
+    (mine / "my.py").write_text(METHOD.replace("return {", f"return {returned}\n        return {{"))
+    with pytest.raises(ConfigError, match=r"Sharp\.loss must return a dict of numbers with the key 'loss'"):
+        start(own(), mine / "run")
 
 
 # ---- several processes, and searches

@@ -112,7 +112,14 @@ def test_images_are_arrays_or_files(tmp_path: Path) -> None:
     for k, size in enumerate([(8, 8), (9, 12)]):
         Image.new("L", size, k).save(tmp_path / f"{k}.png")
     paths = sorted(tmp_path.iterdir())
-    for given in (paths, [*map(str, paths)], tuple(paths), np.array([*map(str, paths)]), np.array(paths, object)):
+    for given in (
+        paths,
+        [*map(str, paths)],
+        tuple(paths),
+        np.array([*map(str, paths)]),
+        np.array(paths, object),
+        Column(paths),
+    ):
         found = as_images(given)
         assert isinstance(found, FileImages)
         assert (len(found), found.channels) == (2, 1)

@@ -5,6 +5,7 @@ import os
 import pickle
 import re
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -318,6 +319,25 @@ def test_classes_and_functions(net: Any, digits: Digits) -> None:
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict_proba(x[:50]), model.predict_proba(x[:50]))
     assert model.set_params(method="ce", net="compact").predict(x[:50]).shape == (50,)  # what was fitted counts
+
+
+def test_what_cannot_be_imported_by_name(digits: Digits) -> None:
+    """Local classes, partial functions and lambdas; two of one name stay two."""
+    x, y = digits
+    models = []
+    for scale in (1.0, 4.0):
+
+        class Local(Mine):
+            def predict(self, x: Tensor, scale: float = scale) -> Tensor:
+                return scale * self.net(x)
+
+        build = partial(flat, spare=scale)
+        models.append(quick(method=Local, net=build, settings=SETTINGS).fit(x[:200], y[:200]))
+    models.append(quick(method=Mine, net=lambda **shape: flat(**shape)).fit(x[:200], y[:200]))
+    soft, sharp, _ = (np.log(model.predict_proba(x[:5])) for model in models)
+    np.testing.assert_allclose(np.diff(sharp), 4 * np.diff(soft), rtol=1e-3)
+    with pytest.raises(ConfigError, match=r"no method.*<locals>|<locals>.*is no method"):
+        quick(method=lambda: 3).fit(x[:100], y[:100])
 
 
 def test_code_in_a_file(

@@ -40,6 +40,8 @@ class Code:
 
     value: Any
     origin: Mapping[str, str | None]
+    adopted: bool = False
+    """Whether the running program gave it, so that it need not be looked for."""
 
 
 _loaded: dict[tuple[Kind, str], Code] = {}
@@ -64,13 +66,13 @@ def installed(kind: Kind) -> dict[str, metadata.EntryPoint]:
 def fetch(kind: Kind, name: str, check: Check, *, trusted: bool) -> Any:
     """The class or function of that canonical name; without `trusted` only if it runs in this process already."""
     known = _loaded.get((kind, name))
-    if not trusted:
-        if known is None:
-            raise UntrustedCode(
-                f"{WHAT[kind]} is {name}, code that is not part of rte; to run it, say that you trust it with "
-                "--trust-code (in Python trust_code=True)."
-            )
+    if known is not None and (known.adopted or not trusted):
         return known.value
+    if not trusted:
+        raise UntrustedCode(
+            f"{WHAT[kind]} is {_whose(kind, name)}, code that is not part of rte; to run it, say that you trust it "
+            "with --trust-code (in Python trust_code=True)."
+        )
     place, _, attribute = name.rpartition(":")
     if name.endswith(".py") or (place and not attribute):
         raise ConfigError(f"{WHAT[kind]} {name}: say what in it is meant, as in {place or name}:NAME.")
@@ -102,7 +104,7 @@ def adopt(kind: Kind, value: Any, check: Check) -> str:
     if (kind, name) in _loaded:
         return name
     check(name, value)
-    _loaded[kind, name] = Code(value, _origin(name, sys.modules.get(known_as.__module__)))
+    _loaded[kind, name] = Code(value, _origin(name, sys.modules.get(known_as.__module__)), adopted=True)
     return name
 
 
@@ -124,7 +126,24 @@ def changes(before: Iterable[Mapping[str, Any]], now: Iterable[Mapping[str, Any]
     ]
 
 
+def missing(record: Mapping[str, Any]) -> str | None:
+    """What is to be said where a package is not installed whose entry point was recorded."""
+    kind: Kind = "net" if record.get("kind") == "net" else "method"
+    if "code" not in record or record.get("name") in installed(kind):
+        return None
+    package = " ".join(str(record[key]) for key in ("package", "version") if record.get(key))
+    return f"{WHAT[kind]} is {record.get('name')} of the package {package}, which is not installed; install it."
+
+
 # ---- where it is
+
+
+def _whose(kind: Kind, name: str) -> str:
+    """The name, with the package that brings it: known without importing it."""
+    point = installed(kind).get(name)
+    if point is None:
+        return name
+    return f"{name} ({point.value}" + (f" of {point.dist.name} {point.dist.version})" if point.dist else ")")
 
 
 def _read(kind: Kind, path: Path) -> bytes:

@@ -31,12 +31,12 @@ def as_images(X: Any, channels: int | None = None) -> Images:
         )
     if isinstance(X, str | os.PathLike):
         raise DataError(f"the images are {str(X)!r}, one path; give a list of the paths of image files, or an array.")
-    if isinstance(X, Sequence | np.ndarray) and len(X) and all(isinstance(path, str | os.PathLike) for path in X):
-        return FileImages.open([Path(path) for path in X], channels=channels)
     try:
         array = np.asarray(X)
     except ValueError:
         raise DataError("the images are not all of one shape; resize them, or give the paths of their files.") from None
+    if array.ndim == 1 and len(array) and all(isinstance(path, str | os.PathLike) for path in array):
+        return FileImages.open([Path(path) for path in array], channels=channels)
     return ArrayImages(as_pixels(array, "the images"))
 
 

@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 import torch
 from torch import Tensor, nn
 
+from rte.errors import ConfigError
 from rte.parts.losses import probabilities
 from rte.parts.noise_rate import NoiseEstimate
 from rte.parts.schedules import Moment
@@ -196,6 +197,11 @@ class Method(nn.Module):
     def step(self, batch: Batch, t: Progress, update: Update) -> Terms:
         """One step; override for trainable labels, meta-gradients or several updates."""
         terms = self.loss(batch, t)
+        if not isinstance(terms, dict) or "loss" not in terms or torch.as_tensor(terms["loss"]).ndim:
+            raise ConfigError(
+                f"{type(self).__name__}.loss must return a dict of numbers with the key 'loss', each a mean over the "
+                'batch; for example {"loss": losses.mean()}.'
+            )
         update(torch.as_tensor(terms["loss"]))
         return terms
 

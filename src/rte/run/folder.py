@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from rte.code import CodeChanged, changes
+from rte.code import CodeChanged, changes, missing
 from rte.config import RunConfig, digest
 from rte.errors import CheckpointError, ConfigError, UntrustedCode, did_you_mean
 from rte.evaluate.examiner import Examiner
@@ -67,6 +67,9 @@ def read_config(folder: Path, *, trust_code: bool = False) -> RunConfig:
         raise CheckpointError(
             f"{folder} is no run folder (it has no config.json); give the folder that `rte fit` printed."
         )
+    for record in _recorded_code(folder):
+        if (text := missing(record)) is not None:
+            raise CheckpointError(f"{folder}: {text}")
     try:
         config = RunConfig.from_tree(read_json(folder / "config.json"), trust_code)
     except UntrustedCode as error:
@@ -78,8 +81,14 @@ def read_config(folder: Path, *, trust_code: bool = False) -> RunConfig:
 def warn_of_changes(folder: Path, config: RunConfig) -> None:
     """Say where code that is not part of the package is not what the folder recorded of it."""
     if now := config.code:
-        for text in changes(read_environment(folder).get("code", ()), now):
+        for text in changes(_recorded_code(folder), now):
             warnings.warn(text, CodeChanged, stacklevel=1)
+
+
+def _recorded_code(folder: Path) -> list[dict[str, Any]]:
+    """What the folder says of code outside the package; none where it was made before there was any."""
+    records = read_environment(folder).get("code", ()) if (folder / "environment.json").is_file() else ()
+    return [record for record in records if isinstance(record, dict)]
 
 
 def read_state(folder: Path, config: RunConfig, which: str | None = None) -> checkpoint.State:
