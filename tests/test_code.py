@@ -198,6 +198,27 @@ def test_an_edited_file_is_read_again(mine: Path) -> None:
     assert (before.Config().scale, after.Config().scale) == (2.0, 2.5)  # type: ignore[attr-defined]
 
 
+def test_a_folder_and_its_code_may_be_moved(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (mine / "there").mkdir()
+    start(own(train={"epochs": 2}), mine / "there" / "run")
+    kept = read_config(mine / "there" / "run").digest
+    moved = shutil.move(mine / "there", mine / "here")
+    run = Path(moved) / "run"
+    monkeypatch.setattr(code, "_loaded", {})
+    for name, place in (("my.py", run), ("net.py", mine / "here")):
+        shutil.move(mine / name, place / name)
+    with pytest.raises(ConfigError, match=r"net\.py cannot be read .* put it into the folder of the run"):
+        read_config(run, trust_code=True)
+    monkeypatch.chdir(mine / "here")
+    config = read_config(run, trust_code=True)
+    assert (config.method_name, config.net.name) == (f"{run}/my.py:Sharp", f"{mine}/here/net.py:Flat")
+    assert config.digest == kept
+    assert resume(run, trust_code=True)["epochs"] == 2
+    (run / "my.py").write_text(METHOD + "# changed")
+    with pytest.warns(CodeChanged, match=r"my\.py has changed"):
+        read_config(run, trust_code=True)
+
+
 # ---- entry points
 
 
@@ -374,7 +395,7 @@ def test_a_changed_file_is_said(
 # ---- mistakes, each in one sentence and before anything is written
 
 MISTAKES = [
-    ("method", "nosuch.py:Sharp", "", r"nosuch\.py cannot be read \(there is no such file\); give its path\.$"),
+    ("method", "nosuch.py:Sharp", "", r"nosuch\.py cannot be read \(there is no such file\); give its path, or"),
     ("method", "my.py", METHOD, r"say what in it is meant, as in my\.py:NAME"),
     ("method", "my.py:", METHOD, r"say what in it is meant, as in .*my\.py:NAME"),
     ("method", "my.py:Shrap", METHOD, r"there is no Shrap in .*my\.py; did you mean 'Sharp'\?"),

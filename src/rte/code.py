@@ -58,6 +58,21 @@ def canonical(name: str) -> str:
     return f"{Path(place).expanduser().resolve()}:{attribute}" if colon and place.endswith(".py") else name
 
 
+def without_folder(name: str) -> str:
+    """The name with its file's name alone: what stays the same where a folder is moved."""
+    place, colon, attribute = name.rpartition(":")
+    return f"{Path(place).name}:{attribute}" if colon and place.endswith(".py") else name
+
+
+def found_again(name: str, folders: Iterable[Path]) -> str:
+    """The name with the first of the folders that holds its file, where that is no longer in its own."""
+    file, short = Path(name.rpartition(":")[0]), without_folder(name)
+    if short == name or file.exists():
+        return name
+    holding = [folder for folder in folders if (folder / file.name).is_file()]
+    return canonical(str(holding[0] / short)) if holding else name
+
+
 def installed(kind: Kind) -> dict[str, metadata.EntryPoint]:
     """The entry points of installed packages, by name."""
     return {point.name: point for point in metadata.entry_points(group=GROUPS[kind])}
@@ -116,8 +131,8 @@ def origin(kind: Kind, name: str) -> dict[str, str | None] | None:
 
 def changes(before: Iterable[Mapping[str, Any]], now: Iterable[Mapping[str, Any]]) -> list[str]:
     """What is to be said where code is no longer what was recorded."""
-    known = {(record.get("kind"), record.get("name")): str(record.get("sha256")) for record in before}
-    pairs = [(record, known.get((record["kind"], record["name"]))) for record in now]
+    known = {(each.get("kind"), without_folder(str(each.get("name")))): str(each.get("sha256")) for each in before}
+    pairs = [(record, known.get((record["kind"], without_folder(record["name"])))) for record in now]
     return [
         f"{record['file']} has changed since the run began (its sha256 was {old[:12]}, now it is "
         f"{str(record['sha256'])[:12]}); what follows is by the new code."
@@ -151,7 +166,9 @@ def _read(kind: Kind, path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         reason = "there is no such file" if isinstance(error, FileNotFoundError) else error.strerror
-        raise ConfigError(f"{WHAT[kind]} {path} cannot be read ({reason}); give its path.") from None
+        raise ConfigError(
+            f"{WHAT[kind]} {path} cannot be read ({reason}); give its path, or put it into the folder of the run."
+        ) from None
 
 
 def _run(path: Path, source: bytes, digest: str) -> ModuleType:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any, TypeAlias, TypeVar
 from pydantic import ValidationError
 
 from rte import registry
+from rte.code import Kind, without_folder
 from rte.errors import ConfigError, did_you_mean
 from rte.files import parse_json, read_text
 from rte.nets.config import NetConfig
@@ -66,7 +67,7 @@ class RunConfig:
                 '{"train": {"epochs": 30}}.'
             )
         check_sections(tree)
-        tree = _spelt(tree)
+        tree = renamed(tree, registry.canonical)
         seed = tree.get("seed", 0)
         if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < LARGEST_SEED:
             raise ConfigError(f"seed is {seed!r}; give a whole number from 0 up, less than 2**63.")
@@ -125,7 +126,8 @@ class RunConfig:
 
 
 def digest(tree: Mapping[str, Any]) -> str:
-    """A short name for a tree of settings."""
+    """A short name for a tree of settings, wherever the files lie whose code it names."""
+    tree = renamed(tree, lambda kind, name: without_folder(name))
     return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -152,16 +154,17 @@ def _trusted(trust: Trust, name: str) -> bool:
     return trust if isinstance(trust, bool) else name in trust
 
 
-def _spelt(tree: Mapping[str, Any]) -> Tree:
-    """The same tree with methods and networks in their one spelling: files by their whole path."""
+def renamed(tree: Mapping[str, Any], rename: Callable[[Kind, str], str]) -> Tree:
+    """The same tree with other names of its methods and networks."""
     out = dict(tree)
-    for kind in ("method", "net"):
+    kinds: tuple[Kind, ...] = ("method", "net")
+    for kind in kinds:
         if isinstance(table := out.get(kind), Mapping):
             out[kind] = table = dict(table)
             if isinstance(table.get("name"), str):
-                table["name"] = registry.canonical(kind, table["name"])
+                table["name"] = rename(kind, table["name"])
             if isinstance(table.get("wider"), list | tuple):
-                table["wider"] = [registry.canonical(kind, str(name)) for name in table["wider"]]
+                table["wider"] = [rename(kind, str(name)) for name in table["wider"]]
     return out
 
 
@@ -264,7 +267,7 @@ def resolve(
     A preset may hold tables `[for.METHOD.SECTION]`: settings that count only when that method is chosen, and `about`,
     a line for `rte list`.
     """
-    tree = {} if preset is None else _spelt(read_preset(preset))
+    tree = {} if preset is None else renamed(read_preset(preset), registry.canonical)
     tree.pop("about", None)
     conditional = tree.pop("for", {})
     options = dict(options or {})
@@ -275,7 +278,7 @@ def resolve(
     for table in (tree, *_tables(conditional, preset)):
         check_sections(table)
     conditional = {registry.canonical("method", name): table for name, table in conditional.items()}
-    options = _spelt(options)
+    options = renamed(options, registry.canonical)
     tree = merge({"data": {"name": "digits"}, "method": {"name": "rte"}}, tree)
     chosen = str(merge(tree, options)["method"].get("name", "rte"))
     if chosen != tree["method"].get("name"):

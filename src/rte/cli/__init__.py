@@ -19,13 +19,15 @@ for name in ("train", "tune", "use", "reproduce", "catalogue", "data", "noise"):
 
 
 def _say(usual: Callable[..., None]) -> Callable[..., None]:
-    """Show warnings that are meant for the user as one sentence, the others as usual."""
+    """Show warnings that are meant for the user as one sentence, and once; the others as usual."""
+    said: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
-        if category.__module__.startswith("rte."):
-            print(f"rte: {message}", file=sys.stderr)
-        else:
+        if not category.__module__.startswith("rte."):
             usual(message, category, *rest, **more)
+        elif str(message) not in said:
+            said.add(str(message))
+            print(f"rte: {message}", file=sys.stderr)
 
     return show
 

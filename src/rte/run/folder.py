@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
-from rte.code import CodeChanged, changes, missing
-from rte.config import RunConfig, digest
+from rte.code import CodeChanged, changes, found_again, missing
+from rte.config import RunConfig, digest, renamed
 from rte.errors import CheckpointError, ConfigError, UntrustedCode, did_you_mean
 from rte.evaluate.examiner import Examiner
 from rte.files import locked, read_json, write_json
@@ -71,7 +71,10 @@ def read_config(folder: Path, *, trust_code: bool = False) -> RunConfig:
         if (text := missing(record)) is not None:
             raise CheckpointError(f"{folder}: {text}")
     try:
-        config = RunConfig.from_tree(read_json(folder / "config.json"), trust_code)
+        tree = read_json(folder / "config.json")
+        if isinstance(tree, dict):
+            tree = renamed(tree, lambda kind, name: found_again(name, (folder, Path.cwd())))
+        config = RunConfig.from_tree(tree, trust_code)
     except UntrustedCode as error:
         raise UntrustedCode(f"{folder}: {error}") from None
     warn_of_changes(folder, config)
@@ -87,8 +90,8 @@ def warn_of_changes(folder: Path, config: RunConfig) -> None:
 
 def _recorded_code(folder: Path) -> list[dict[str, Any]]:
     """What the folder says of code outside the package; none where it was made before there was any."""
-    records = read_environment(folder).get("code", ()) if (folder / "environment.json").is_file() else ()
-    return [record for record in records if isinstance(record, dict)]
+    records = read_environment(folder).get("code") if (folder / "environment.json").is_file() else ()
+    return [record for record in records if isinstance(record, dict)] if isinstance(records, list) else []
 
 
 def read_state(folder: Path, config: RunConfig, which: str | None = None) -> checkpoint.State:
