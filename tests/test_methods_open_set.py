@@ -12,7 +12,9 @@ import pytest
 import tiny
 import torch
 
+from rte.errors import ConfigError
 from rte.methods.open_set import OpenSet, contrastive, partners
+from rte.nets.base import Featureless
 from rte.parts.outliers import inlier_scores
 
 OUT = torch.tensor([0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0], dtype=torch.bool)
@@ -184,3 +186,9 @@ def test_the_features_of_a_network_that_has_them_are_compared() -> None:
 def test_it_memorises_less_than_cross_entropy() -> None:
     ours, theirs = (learning.accuracy(name, **learning.STILL) for name in ("open_set", "ce"))
     assert min(ours) > max(theirs), "89 % against 67 % when this was written"
+
+
+def test_a_network_without_features_is_refused_before_training() -> None:
+    net = Featureless(tiny.linear(), "mine.py:Net")
+    with pytest.raises(ConfigError, match="for features"):
+        make([net])

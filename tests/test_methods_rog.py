@@ -11,7 +11,9 @@ import pytest
 import tiny
 import torch
 
+from rte.errors import ConfigError
 from rte.methods.rog import RobustGenerative
+from rte.nets.base import Featureless
 from rte.parts.robust_gaussian import linear_discriminant, robust_gaussians
 
 DIGITS = torch.arange(40) % 10
@@ -88,3 +90,9 @@ def test_the_gaussians_are_not_worse_than_the_network_under_them() -> None:
     ours, theirs = (learning.accuracy(name, **settings) for name in ("rog", "ce"))
     assert np.mean(ours) > np.mean(theirs), "73 % against 70 % when this was written"
     assert learning.no_worse(ours, theirs)
+
+
+def test_a_network_without_features_is_refused_before_training() -> None:
+    net = Featureless(tiny.linear(), "mine.py:Net")
+    with pytest.raises(ConfigError, match="for features"):
+        make([net])

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from rte.methods.base import Method, Predict, Progress, Task, Terms
-from rte.parts.losses import cross_entropy
+from rte.parts.losses import cross_entropy, log_mean_probabilities
 from rte.parts.noise_rate import NoiseRate
 from rte.settings import Settings, setting
 from rte.views.batch import Batch
@@ -70,8 +70,7 @@ class CoTeaching(Method):
 
     def predict(self, x: Tensor) -> Tensor:
         """The logarithm of the mean of both softmaxes, whose softmax is that mean."""
-        each = torch.stack([net(x).log_softmax(1, dtype=torch.float32) for net in self.nets])
-        return each.logsumexp(0) - math.log(len(self.nets))
+        return log_mean_probabilities([net(x) for net in self.nets])
 
     def networks(self) -> dict[str, Predict]:
         return {"first": self.nets[0], "second": self.nets[1]}

@@ -58,6 +58,7 @@ class OpenSet(Method):
     def __init__(self, cfg: Config, task: Task) -> None:
         super().__init__(cfg, task)
         self.net = task.build()
+        getattr(self.net, "width", None)  # a network without features is refused here
         self.register_buffer("scores", torch.zeros(len(task.y)))  # summed over the iterations
         self.register_buffer("found", torch.tensor(0))  # how often they were found
         self.register_buffer("done", torch.tensor(0))  # iterations that are over
@@ -83,7 +84,7 @@ class OpenSet(Method):
         return (self.scores / self.found.clamp(min=1)).clamp(0, 1)
 
     def features(self, x: Tensor) -> Tensor:
-        """What the last layer of the network sees, (B, D); of a network that does not tell, its logits."""
+        """What the last layer of the network sees, (B, D)."""
         z: Tensor = getattr(self.net, "features", self.net)(x)
         return z
 

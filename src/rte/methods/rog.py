@@ -43,7 +43,7 @@ class RobustGenerative(Method):
     def __init__(self, cfg: Config, task: Task) -> None:
         super().__init__(cfg, task)
         self.net = task.build()
-        width = getattr(self.net, "width", task.classes)
+        width = getattr(self.net, "width", task.classes)  # a network without features is refused here
         self.register_buffer("weight", torch.zeros(task.classes, width))
         self.register_buffer("bias", torch.zeros(task.classes))
         self.register_buffer("fitted", torch.tensor(False))
@@ -61,7 +61,7 @@ class RobustGenerative(Method):
         return {"belief": probabilities(self.head(z)).gather(1, self.y[:, None]).mean()}
 
     def features(self, x: Tensor) -> Tensor:
-        """What the last layer of the network sees, (B, D); of a network that does not tell, its logits."""
+        """What the last layer of the network sees, (B, D)."""
         z: Tensor = getattr(self.net, "features", self.net)(x)
         return z
 
