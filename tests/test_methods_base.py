@@ -165,6 +165,28 @@ def test_nothing_that_goes_to_a_device_is_in_double_precision(name: str) -> None
         method.after_step(t)
 
 
+class NoQuestions(TorchDispatchMode):
+    """Refuses what waits for a device: a number of a tensor, or how many of its elements are not 0."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        assert "_local_scalar_dense" not in str(func), func
+        assert "nonzero" not in str(func), func
+        return func(*args, **(kwargs or {}))
+
+
+QUIET = ("ce", "gce", "elr", "rte", "label_guessing", "augmentation_anchoring", "mean_teacher", "fixmatch")
+"""Methods whose step needs no number on the processor."""
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_a_step_asks_the_device_for_nothing(name: str) -> None:
+    method, t = make(name), tiny.at(12, 20)
+    batch, update = whole_batch(method, t), tiny.sgd(method)
+    with NoQuestions():
+        method.step(batch, t, update)
+        method.after_step(t)
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_predictions_and_trust_are_well_formed(name: str) -> None:
     method = make(name)

@@ -22,6 +22,8 @@ from rte.nets import weights
 from rte.run.build import load_dataset, prepare
 from rte.run.predictor import Predictor
 from rte.run.start import resume, start
+from rte.search.definition import Search, SearchConfig
+from rte.search.space import declared
 
 SLOW = 0.25
 
@@ -117,6 +119,11 @@ def test_a_run_goes_on_with_the_same_weights_only_and_predicts_without_them(tmp_
     images = load_dataset(asked, None).train.images
     assert isinstance(images, ArrayImages)
     assert predictor.probabilities(ArrayImages(images.pixels[:3])).shape == (3, 10)
+
+
+def test_a_search_records_what_all_its_members_start_from(file: Path) -> None:
+    plan = Search.make(config(file, "rte").with_train(epochs=4), SearchConfig(interval=1), declared("rte"), None)
+    assert (plan.config.net.name, plan.config.net.init_sha256) == ("mobilenet-v2", weights.read(str(file)).sha256)
 
 
 def test_what_cannot_be(file: Path) -> None:

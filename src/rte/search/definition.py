@@ -19,6 +19,7 @@ from rte.config import RunConfig, Tree, validate
 from rte.errors import CheckpointError, ConfigError
 from rte.files import expanded, read_json, write_json
 from rte.run.folder import warn_of_changes
+from rte.run.pretrained import recognised
 from rte.search.population import Population, Record
 from rte.search.space import Space, from_tree, to_tree
 from rte.settings import Settings, setting
@@ -50,6 +51,7 @@ class Search:
     @classmethod
     def make(cls, config: RunConfig, search: SearchConfig, space: Space, data_dir: Path | None) -> Search:
         """The search on a run's settings; a part of the data is held out for the score, evaluated at each decision."""
+        config = recognised(config)
         train = config.train
         if search.interval >= train.epochs:
             raise ConfigError(
