@@ -55,10 +55,10 @@ class TruncatedGCE(Method):
         if t.epoch == 0 or due <= int(self.rounds):
             return {}
         self.rounds.fill_(due)
-        probable = self._given(sweep) > self.cfg.k
-        share = torch.bincount(self.y, probable.float(), self.classes) / torch.bincount(self.y, minlength=self.classes)
+        y, probable = self.y.cpu(), self._given(sweep).cpu() > self.cfg.k  # a GPU has no fixed order of sums by index
+        share = torch.bincount(y, probable.float(), self.classes) / torch.bincount(y, minlength=self.classes)
         unlearnt = share < 1.0 / self.classes  # less than chance: the network does not know the class yet
-        self.kept.copy_(probable | unlearnt[self.y])
+        self.kept.copy_(probable | unlearnt[y])
         return {"kept": float(self.kept.mean()), "whole": float(unlearnt.sum())}
 
     def _given(self, sweep: Sweep) -> Tensor:

@@ -43,20 +43,21 @@ def anchor_matrix(probs: Tensor, percentile: float) -> Tensor:
     the few examples beyond the anchor may be outliers.
     """
     rank = math.ceil(percentile / 100 * (len(probs) - 1) - 1e-9)
-    T = probs[probs.kthvalue(rank + 1, dim=0).indices]
+    T = probs[probs.cpu().kthvalue(rank + 1, dim=0).indices.to(probs.device)]
     return T / T.sum(1, keepdim=True)
 
 
 def confusion_matrix(probs: Tensor, y: Tensor, *, soft: bool = False) -> Tensor:
     """T from how often examples that are predicted as class a have the given label b (Goldberger & Ben-Reuven 2017).
 
-    probs (N, K), y (N,). `soft` counts each example for every class a by its p_a. A class that is never predicted has
-    the row of the identity.
+    probs (N, K), y (N,); T is on the CPU. `soft` counts each example for every class a by its p_a. A class that is
+    never predicted has the row of the identity.
     """
-    classes = probs.shape[1]
-    given = torch.nn.functional.one_hot(y, classes).to(probs.dtype)
-    predicted = probs if soft else torch.nn.functional.one_hot(probs.argmax(1), classes).to(probs.dtype)
-    counts = predicted.T @ given
+    classes, y, probs = probs.shape[1], y.cpu(), probs.cpu()  # sums by index are in no fixed order on a GPU
+    if soft:
+        counts = probs.new_zeros(classes, classes).index_add_(0, y, probs).T
+    else:
+        counts = torch.bincount(probs.argmax(1) * classes + y, minlength=classes**2).view(classes, classes).to(probs)
     sums = counts.sum(1, keepdim=True)
     return torch.where(sums > 0, counts / sums.clamp(min=FLOOR), torch.eye(classes).to(counts))
 
