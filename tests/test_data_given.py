@@ -89,7 +89,7 @@ def test_labels_keep_their_type(y: Any, classes: list[Any] | None) -> None:
         (np.array(3), r"shape \(\)"),
         ([[1, 2], [3]], "differ in length"),
         ([{1: 2}, {3: 4}], "cannot be told apart"),
-        (None, "are missing"),
+        (None, "the target y is None"),
         ("abc", "a str; give a list"),
         ({1: 2}, "a dict; give a list"),
         (sparse.csr_matrix([[1, 0]]), "a csr_matrix; give a list"),

@@ -10,11 +10,10 @@ from conftest import quick
 from photos import photo
 from PIL import Image
 
-from rte.data.types import Images
 from rte.evaluate.examiner import Examiner
 from rte.files import read_json
 from rte.run.folder import reopen
-from rte.run.predictor import Predictor, open_images
+from rte.run.predictor import Predictor
 from rte.run.start import start
 
 SIZES = [(32, 32), (60, 40), (33, 90), (16, 16)]
@@ -47,8 +46,7 @@ def test_evaluation_and_prediction_see_the_same_pixels_alone_and_in_company(run:
     predictor = Predictor.load(run / "run", device="cpu")
 
     def found(source: Path) -> np.ndarray:
-        images: Images = open_images(str(source), 3, predictor.config.data)
-        return predictor.probabilities(images)
+        return predictor.probabilities(predictor.open(str(source)))
 
     np.testing.assert_allclose(found(run / "test"), expected, rtol=1e-5)
     alone = [found(run / "test" / label / f"{k}.png")[0] for label in "ab" for k in range(len(SIZES))]

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from rte import registry
 from rte.code import Kind, without_folder
+from rte.data.vectors import holds_vectors
 from rte.errors import ConfigError, did_you_mean
 from rte.files import parse_json, read_text
 from rte.nets.config import NetConfig
@@ -300,6 +301,6 @@ def parse_data(text: str) -> Tree:
     name, colon, path = text.partition(":")
     if colon and name in registry.datasets():
         return {"name": name, "path": path}
-    if text.endswith(".npz"):
-        return {"name": "arrays", "path": text}
+    if text.endswith((".npz", ".npy")):
+        return {"name": "vectors" if holds_vectors(Path(text)) else "arrays", "path": text}
     return {"name": text}

@@ -39,3 +39,11 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     known = sorted(set(choices))
     near = get_close_matches(word, known, n=1, cutoff=0.5)
     return f"did you mean '{near[0]}'?" if near else f"choose one of: {', '.join(known)}."
+
+
+class InvalidData(DataError, ValueError):
+    """A `DataError` for programs that expect a ValueError, as those of scikit-learn do."""
+
+
+class InvalidConfig(ConfigError, ValueError):
+    """A `ConfigError` for programs that expect a ValueError."""

@@ -8,8 +8,9 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import wraps
 from numbers import Integral
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import torch
@@ -21,9 +22,9 @@ from sklearn.utils.validation import check_is_fitted
 from rte import registry
 from rte.code import CodeChanged, changes
 from rte.config import RunConfig, Tree, merge, resolve
-from rte.data.given import as_images, as_labels, encode
-from rte.data.types import ArrayImages, Dataset, Split
-from rte.errors import ConfigError, DataError
+from rte.data.given import as_examples, as_labels, encode
+from rte.data.types import ArrayImages, ArrayVectors, Dataset, Source, Split
+from rte.errors import ConfigError, DataError, InvalidConfig, InvalidData
 from rte.report.progress import Bars
 from rte.run.budget import by_clock, fit_network, parse_budget, refuse_short, with_budget
 from rte.run.build import Prepared, build_method, make_trainer, prepare
@@ -33,18 +34,43 @@ from rte.train.distributed import World
 from rte.train.trainer import Interrupted, Observer, Trainer
 
 PARTS = ("method", "net")
+USUAL = {"arrays": "default", "vectors": "vectors"}
+"""The preset of each kind of data."""
+
+
+R = TypeVar("R")
+P = ParamSpec("P")
+
+
+def _value_errors(method: Callable[P, R]) -> Callable[P, R]:
+    """Mistakes of the caller are ValueErrors, as scikit-learn wants them."""
+
+    @wraps(method)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(*args, **kwargs)
+        except (InvalidData, InvalidConfig):
+            raise
+        except DataError as error:
+            raise InvalidData(*error.args) from None
+        except ConfigError as error:
+            raise InvalidConfig(*error.args) from None
+
+    return checked
 
 
 class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """An image classifier that learns from labels of which an unknown share is wrong.
 
-    Images are arrays (N, H, W) or (N, H, W, C), uint8 or floats in 0..1, or a list of paths of image files. Labels are
+    Examples are vectors (N, D), such as embeddings or the columns of a table; or images, arrays (N, H, W) or
+    (N, H, W, C), uint8 or floats in 0..1, or a list of paths of image files. The shape tells which. Labels are
     of one kind: integers, strings, booleans, or any hashable values of one type.
 
     Parameters
     ----------
-    method : name of the method (see `rte list methods`), "my.py:MyMethod", or a class derived from Method
-    preset : settings to start from, a name or a TOML file
+    method : name of the method (see `rte list methods`), "my.py:MyMethod", or a class derived from Method; None: the
+        preset's
+    preset : settings to start from, a name or a TOML file; None: `vectors` for vectors, else `default`
     epochs, batch, net, holdout : shorthands for the settings most often changed; None keeps the preset's. net may also
         be "my.py:build", or a function or class that makes a network of channels, classes, size and dropout
     budget : time to train for instead of epochs, such as "10m", or seconds
@@ -56,9 +82,9 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        method: str | type[Any] = "rte",
+        method: str | type[Any] | None = None,
         *,
-        preset: str = "default",
+        preset: str | None = None,
         epochs: int | None = None,
         batch: int | None = None,
         net: str | Callable[..., Any] | None = None,
@@ -81,6 +107,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
+    @_value_errors
     def fit(self, X: Any, y: Any, **rejected: Any) -> RobustClassifier:
         """Train on images and their given labels. torch's own random numbers go on as if nothing had happened."""
         started = time.monotonic()
@@ -89,39 +116,42 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"RobustClassifier.fit takes images and labels only, no {', '.join(rejected)}: which examples count "
                 "how much is what the method finds out."
             )
-        images = as_images(X)
+        examples = as_examples(X)
         classes, codes = encode(as_labels(y))
-        if len(images) != len(codes):
-            raise DataError(f"there are {len(images)} images but {len(codes)} labels; give one label per image.")
-        dataset = Dataset("the training data", tuple(str(label) for label in classes), Split(images, codes), None, None)
-        config = self._config(len(images))
+        if len(examples) != len(codes):
+            raise DataError(f"there are {len(examples)} examples but {len(codes)} labels; give one label for each.")
+        dataset = Dataset("the training data", tuple(str(label) for label in classes), Split(examples, codes))
+        config = self._config(examples)
         with _generators_kept(choose_device(config.train.device)):
             trainer, prepared, state = self._train(prepare(config, dataset), started)
         self.classes_ = classes
         self.history_ = trainer.history
-        self.image_shape_ = images.pixels.shape[1:] if isinstance(images, ArrayImages) else None
-        self.n_features_in_ = int(np.prod(self.image_shape_ or (*prepared.spec.size, prepared.spec.channels)))
+        self.shape_ = _shape(examples)
+        self.n_features_in_ = int(np.prod(self.shape_ or (*prepared.spec.size, prepared.spec.channels)))
         self.config_ = prepared.config.tree()
         self.code_ = prepared.config.code
         self.parts_ = {kind: given for kind in PARTS if not isinstance(given := getattr(self, kind), str | None)}
         self.spec_ = prepared.spec
         self.state_ = {key: value.detach().cpu().numpy() for key, value in state.items()}
-        self._predictor: Predictor | None = None
+        self._predictor: Predictor | None = self._restore()
         return self
 
+    @_value_errors
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Class probabilities (N, K), columns in the order of `classes_`."""
         check_is_fitted(self)
-        images = as_images(X, self.spec_.channels)
-        shape = images.pixels.shape[1:] if isinstance(images, ArrayImages) else None
-        if shape is not None and self.image_shape_ is not None and shape != self.image_shape_:
+        examples = as_examples(X, self.spec_.channels)
+        shape = _shape(examples)
+        if isinstance(examples, ArrayVectors) and examples.dim != self.n_features_in_:
             raise DataError(
-                f"the images are of shape {shape}, those of fit were of shape {self.image_shape_}; give images of "
-                "that height, width and number of channels."
+                f"X has {examples.dim} features, but RobustClassifier is expecting {self.n_features_in_} features as "
+                "input; give the columns that fit was given."
             )
+        if shape is not None and self.shape_ is not None and shape != self.shape_:
+            raise DataError(f"the examples are of shape {shape}, those of fit were of shape {self.shape_}; give those.")
         if self._predictor is None:
             self._predictor = self._restore()
-        return self._predictor.probabilities(images)
+        return self._predictor.probabilities(examples)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each image."""
@@ -147,21 +177,23 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             _until_the_end(trainer)
         return trainer, prepared, kept or trainer.method.state_dict()
 
-    def _config(self, n: int) -> RunConfig:
+    def _config(self, examples: Source) -> RunConfig:
+        n, kind = len(examples), "vectors" if isinstance(examples, ArrayVectors) else "arrays"
         train = {"epochs": self.epochs, "batch": self.batch, "holdout": self.holdout, "device": self.device}
         options: Tree = {
-            "data": {"name": "arrays", "path": "given as arrays"},
-            "method": {"name": self._name("method")},
+            "data": {"name": kind, "path": "given as arrays"},
             "seed": _seed(self.random_state),
             "noise": {"name": "none"},
             "train": {key: value for key, value in train.items() if value is not None},
         }
+        if self.method is not None:
+            options["method"] = {"name": self._name("method")}
         if self.net is not None:
             options["net"] = {"name": self._name("net"), "wider": []}
         if self.budget is not None and self.epochs is not None:
             raise ConfigError("budget and epochs each set the length of the training; give one of them.")
         options = _plain(merge(options, self.settings or {}))
-        config = resolve(self.preset, options)
+        config = resolve(self.preset or USUAL[kind], options)
         if "batch" not in options["train"] and config.train.batch > n // 4:
             config = config.with_train(batch=max(1, n // 4))  # the preset's batch was not made for so small a set
         if self.budget is not None:
@@ -179,7 +211,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             tree[kind] = {**tree[kind], "name": registry.adopt(kind, given)}  # type: ignore[arg-type]
         config = RunConfig.from_tree(tree, trust=True)  # of a pickle, which could run anything
         for text in changes(self.code_, config.code):
-            warnings.warn(text, CodeChanged, stacklevel=4)
+            warnings.warn(text, CodeChanged, stacklevel=5)
         spec, device = self.spec_, choose_device(self.device)
         with _generators_kept(device):
             method = build_method(config, spec, torch.zeros(spec.n, dtype=torch.int64), device)
@@ -194,7 +226,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = True, True
         return tags
 
 
@@ -255,3 +287,10 @@ def _seed(random_state: Any) -> int:
     if random_state is not None and not isinstance(random_state, np.random.RandomState):
         raise ConfigError(f"random_state is {random_state!r}; give a whole number, a RandomState or None.")
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _shape(examples: Source) -> tuple[int, ...] | None:
+    """Of each example, where all have the same."""
+    if isinstance(examples, ArrayVectors):
+        return (examples.dim,)
+    return tuple(examples.pixels.shape[1:]) if isinstance(examples, ArrayImages) else None

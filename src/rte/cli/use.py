@@ -65,12 +65,11 @@ def predict(
 ) -> None:
     """Predict the class of new images."""
     from rte.files import refuse_output
-    from rte.run.predictor import Predictor, open_images
+    from rte.run.predictor import Predictor
 
     if out is not None:
         refuse_output(out, "--out", overwrite=overwrite)
     predictor = Predictor.load(run, trust_code=trust_code)
-    opened = open_images(images, predictor.spec.channels, predictor.config.data)
-    predictor.write_csv(opened, out, probabilities=probabilities)
+    predictor.write_csv(predictor.open(images), out, probabilities=probabilities)
     if out is not None:
         make_console().print(f"Predictions are in {out}.", highlight=False)

@@ -48,7 +48,7 @@ def make_config(
     options |= {"train": {"epochs": epochs}} if epochs is not None else {}
     options |= {"method": {"name": method}} if method is not None else {}
     if preset is None:
-        preset = "digits" if data == "digits" else "default"
+        preset = {"digits": "digits", "vectors": "vectors"}.get(options["data"]["name"], "default")
     if schedule is None:
         return resolve(preset, options, settings or (), trust_code=trust_code)
     from rte.search.schedule import read_schedule, resolve_with

@@ -1,4 +1,4 @@
-"""Images and labels as users of scikit-learn give them: arrays, lists, columns of a table, paths of files.
+"""Examples and labels as users of scikit-learn give them: arrays, lists, columns of a table, paths of files.
 
 Labels keep their type: what NumPy would change without a word, or make a class of, is refused.
 """
@@ -16,19 +16,35 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import check_array
 
 from rte.data.arrays import as_pixels
 from rte.data.files import FileImages
-from rte.data.types import ArrayImages, Images
+from rte.data.types import ArrayImages, ArrayVectors, Images
+from rte.data.vectors import DIMENSIONS
 from rte.errors import DataError
+
+
+def as_examples(X: Any, channels: int | None = None) -> Images | ArrayVectors:
+    """Images where an array has three or four dimensions, or where files are named by their paths; else vectors.
+
+    Vectors are checked as scikit-learn does, with its sentences.
+    """
+    shape = np.shape(X) if hasattr(X, "shape") else np.shape(X[0]) if isinstance(X, Sequence) and len(X) else ()
+    if isinstance(X, str | os.PathLike) or len(shape) + (not hasattr(X, "shape")) > DIMENSIONS or _are_paths(X):
+        return as_images(X, channels)
+    return ArrayVectors(check_array(X, dtype=(np.float64, np.float32), estimator="RobustClassifier", input_name="X"))
+
+
+def _are_paths(X: Any) -> bool:
+    several = (isinstance(X, Sequence) or getattr(X, "ndim", 0) == 1) and len(X) > 0
+    return several and all(isinstance(path, str | os.PathLike) for path in X)
 
 
 def as_images(X: Any, channels: int | None = None) -> Images:
     """Arrays as they are, or the files that paths name."""
     if sparse.issparse(X):
-        raise DataError(
-            "the images are a sparse matrix; give an array (N, H, W) or (N, H, W, C), X.toarray() reshaped."
-        )
+        raise DataError("the images are a sparse matrix; give an array (N, H, W) or (N, H, W, C).")
     if isinstance(X, str | os.PathLike):
         raise DataError(f"the images are {str(X)!r}, one path; give a list of the paths of image files, or an array.")
     try:
@@ -42,9 +58,10 @@ def as_images(X: Any, channels: int | None = None) -> Images:
 
 def as_labels(y: Any) -> NDArray[Any]:
     """The labels (N,), all of one kind; those that are missing or mixed are refused, since NumPy would change them."""
-    if y is None or sparse.issparse(y) or isinstance(y, str | bytes | Mapping):
-        given = "missing" if y is None else f"a {type(y).__name__}"
-        raise DataError(f"the labels are {given}; give a list or array of one label per image.")
+    if y is None:
+        raise DataError("RobustClassifier requires y to be passed, but the target y is None; give one label for each.")
+    if sparse.issparse(y) or isinstance(y, str | bytes | Mapping):
+        raise DataError(f"the labels are a {type(y).__name__}; give a list or array of one label per image.")
     if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
         raise DataError("some labels are masked; leave those images out.")
     array = _objects(list(y)) if isinstance(y, Sequence) else np.asarray(y)
@@ -112,7 +129,8 @@ def _whole(array: NDArray[Any]) -> NDArray[Any]:
             raise DataError(f"label {wrong[0]} is {array[wrong[0]]}; leave its image out, or give it a label.")
     if array.dtype.kind in "fc" and len(wrong := np.flatnonzero(array != np.rint(array))):
         raise DataError(
-            f"label {wrong[0]} is {array[wrong[0]]}, a measurement; labels are classes, so give whole numbers."
+            f"label {wrong[0]} is {array[wrong[0]]}, a measurement (continuous); labels are classes, so give whole "
+            "numbers."
         )
     return array
 

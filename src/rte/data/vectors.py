@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from rte.errors import DataError
 from rte.settings import Settings, setting
 
 KIND = "vectors"
+DIMENSIONS = 2
+"""Of an array of vectors."""
 SUMMARY = "your own vectors (N, D), such as embeddings: an .npz file, or x.npy with its labels in y.npy"
 
 
@@ -56,6 +59,34 @@ def as_vectors(x: Any, field: str) -> ArrayVectors:
     if array.ndim != 2 or array.dtype.kind not in "fiub" or 0 in array.shape:
         raise DataError(f"{field} has dtype {array.dtype} and shape {array.shape}; give numbers of shape (N, D).")
     return ArrayVectors(array if array.dtype.kind == "f" else array.astype(np.float32))
+
+
+def read_vectors(path: Path) -> ArrayVectors:
+    """The vectors of a file that are to be classified: a .npy file, or an .npz file's array x, or else x_test."""
+    file = find(str(path), None, folder=False)
+    if file.suffix == ".npy":
+        return as_vectors(_mapped(file), str(file))
+    stored = read_npz(file)
+    for name in ("x", "x_test"):
+        if name in stored:
+            return as_vectors(stored[name], f"{file}: {name}")
+    raise DataError(f"{file} has no array x (it has: {', '.join(sorted(stored)) or 'nothing we know'}); store one.")
+
+
+def holds_vectors(path: Path) -> bool:
+    """Whether a file's examples are vectors, by the header of its array; False also where it cannot be read."""
+    if path.suffix == ".npy":
+        return True
+    try:
+        with zipfile.ZipFile(path.expanduser()) as archive:
+            name = next(f"{name}.npy" for name in ("x_train", "x") if f"{name}.npy" in archive.namelist())
+            with archive.open(name) as file:
+                version = np.lib.format.read_magic(file)
+                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+                shape, _, _ = read(file)
+    except (OSError, ValueError, StopIteration, zipfile.BadZipFile, RuntimeError):
+        return False
+    return len(shape) == DIMENSIONS
 
 
 def _mapped(path: Path) -> Any:

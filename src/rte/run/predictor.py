@@ -14,15 +14,14 @@ import torch
 from numpy.typing import NDArray
 
 from rte.config import RunConfig
-from rte.data.arrays import as_pixels, read_npz
+from rte.data.arrays import read_images
 from rte.data.files import FileImages, image_files
-from rte.data.types import ArrayImages, Images, Source
-from rte.errors import DataError
+from rte.data.types import Source
+from rte.data.vectors import read_vectors
 from rte.files import expanded, write_atomic
 from rte.methods.base import Method
 from rte.run.folder import load_method
-from rte.run.inputs import InputSpec
-from rte.settings import Settings
+from rte.run.inputs import InputSpec, VectorSpec
 from rte.train.device import choose_device
 from rte.train.sweep import outputs
 from rte.views.loader import Loader
@@ -56,6 +55,21 @@ class Predictor:
         probs: NDArray[np.float64] = logits.double().softmax(1).numpy()
         return probs
 
+    def open(self, source: str) -> Source:
+        """The examples of a file or folder, seen as the training examples were.
+
+        Vectors: a .npy file, or an .npz file with an array x. Images: such an .npz file, a folder, which is searched
+        through, or an image file.
+        """
+        path = expanded(source)
+        if isinstance(self.spec, VectorSpec):
+            return read_vectors(path)
+        if path.suffix == ".npz":
+            return read_images(path)
+        data = self.config.data
+        alike = {name: getattr(data, name) for name in ("shorter", "megapixels") if hasattr(data, name)}
+        return FileImages.open(image_files(path), channels=self.spec.channels, cache_mb=0, **alike)
+
     def write_csv(self, source: Source, out: Path | None, *, probabilities: bool = False) -> None:
         """image, label, confidence, and with `probabilities` one column per class."""
         probs = self.probabilities(source)
@@ -71,21 +85,3 @@ class Predictor:
             write(sys.stdout)
         else:  # names of files that are no Unicode stay the bytes they are
             write_atomic(out, lambda file: write(codecs.getwriter("utf-8")(file, "surrogateescape")))
-
-
-def open_images(source: str, channels: int, data: Settings | None = None) -> Images:
-    """The images of an .npz file (array x), of a folder (searched through), or one image file.
-
-    data: how the training images were read, so that these are seen alike.
-    """
-    path = expanded(source)
-    if path.suffix == ".npz":
-        if not path.is_file():
-            raise DataError(f"there is no file {path}; give an .npz file with an array x.")
-        stored = read_npz(path)
-        name = next((name for name in ("x", "x_test", "x_train") if name in stored), None)
-        if name is None:
-            raise DataError(f"{path} has no array x; store the images (N, H, W) or (N, H, W, C) under that name.")
-        return ArrayImages(as_pixels(stored[name], f"{path}: {name}"))
-    alike = {name: getattr(data, name) for name in ("shorter", "megapixels") if hasattr(data, name)}
-    return FileImages.open(image_files(path), channels=channels, cache_mb=0, **alike)
