@@ -18,8 +18,10 @@ from rte.data.arrays import read_images
 from rte.data.files import FileImages, image_files
 from rte.data.types import Source
 from rte.data.vectors import read_vectors
+from rte.errors import ConfigError
 from rte.files import expanded, write_atomic
-from rte.methods.base import Method
+from rte.methods.base import Method, Predict
+from rte.nets.base import Featureless, Net
 from rte.run.folder import load_method
 from rte.run.inputs import InputSpec, VectorSpec
 from rte.train.device import choose_device
@@ -47,13 +49,37 @@ class Predictor:
 
     def probabilities(self, source: Source) -> NDArray[np.float64]:
         """(N, K), in the order of `spec.classes`."""
+        probs: NDArray[np.float64] = self._outputs(self.method.predict, source, mirror=True).double().softmax(1).numpy()
+        return probs
+
+    def features(self, source: Source) -> NDArray[np.float32]:
+        """What the last layers see from which is predicted, (N, D); of several networks, side by side."""
+        seen: list[torch.Tensor] = []
+        heads = [net.head for net in self.method.modules() if isinstance(net, Net) and not isinstance(net, Featureless)]
+        hooks = [head.register_forward_pre_hook(lambda _, given: seen.append(given[0])) for head in heads]
+
+        def features(x: torch.Tensor) -> torch.Tensor:
+            seen.clear()
+            self.method.predict(x)
+            if not seen:
+                raise ConfigError(
+                    f"the method {self.config.method_name} predicts without the last layer of a network that has "
+                    "features; take another run."
+                )
+            return torch.cat(seen, 1)
+
+        try:
+            found: NDArray[np.float32] = self._outputs(features, source, mirror=False).numpy()
+        finally:
+            for hook in hooks:
+                hook.remove()
+        return found
+
+    def _outputs(self, predict: Predict, source: Source, *, mirror: bool) -> torch.Tensor:
         self.spec.check(source)
         y, viewer, train = np.zeros(len(source), np.int64), self.spec.viewer(self.config), self.config.train
         loader = Loader(source, y, viewer, seed=0, threads=train.threads)
-        predict, batch = self.method.predict, train.evaluate_batch
-        logits = outputs(self.method, predict, loader, batch=batch, device=self.device, mirror=True)
-        probs: NDArray[np.float64] = logits.double().softmax(1).numpy()
-        return probs
+        return outputs(self.method, predict, loader, batch=train.evaluate_batch, device=self.device, mirror=mirror)
 
     def open(self, source: str) -> Source:
         """The examples of a file or folder, seen as the training examples were.
