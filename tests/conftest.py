@@ -16,7 +16,9 @@ QUICK: dict[str, Any] = {
     "train": {"epochs": 2, "batch": 256, "lr": 0.05, "device": "cpu", "evaluate_every": 1},
     "noise": {"name": "symmetric", "ratio": 0.4},
 }
-QUICK_METHODS: dict[str, dict[str, Any]] = {}
+QUICK_METHODS: dict[str, dict[str, Any]] = {
+    "mlnt": {"sets": 1},
+}
 TRUSTED = 50
 """Examples whose labels are known to be right, for methods that need them."""
 
