@@ -1,4 +1,7 @@
-"""The code blocks of the README run as they are printed; those of docs/extending.md: tests/test_extending.py."""
+"""The code blocks of the README and of the page on scikit-learn run as they are printed.
+
+Those of docs/extending.md have a file of their own, tests/test_extending.py.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ def blocks(page: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
 
 
-@pytest.mark.parametrize(("page", "number"), [("README.md", 0), ("README.md", 1)])
+@pytest.mark.parametrize(("page", "number"), [("README.md", 0), ("README.md", 1), ("docs/estimator.md", 0)])
 def test_python_block(page: str, number: int, tmp_path: Path) -> None:
     code = blocks(page)[number]
     done = subprocess.run(
@@ -28,6 +31,7 @@ def test_python_block(page: str, number: int, tmp_path: Path) -> None:
 def test_every_python_block_is_covered() -> None:
     assert len(blocks("README.md")) == 2
     assert len(blocks("docs/extending.md")) == 2
+    assert len(blocks("docs/estimator.md")) == 1
 
 
 def test_every_link_points_at_something() -> None:

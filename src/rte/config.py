@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, TypeVar
 from pydantic import ValidationError
 
 from rte import registry
-from rte.code import Kind, without_folder
+from rte.code import without_folder
 from rte.data.vectors import holds_vectors
 from rte.errors import ConfigError, did_you_mean
 from rte.files import parse_json, read_text
@@ -68,7 +68,7 @@ class RunConfig:
                 '{"train": {"epochs": 30}}.'
             )
         check_sections(tree)
-        tree = renamed(tree, registry.canonical)
+        tree = registry.renamed(tree)
         seed = tree.get("seed", 0)
         if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < LARGEST_SEED:
             raise ConfigError(f"seed is {seed!r}; give a whole number from 0 up, less than 2**63.")
@@ -128,7 +128,7 @@ class RunConfig:
 
 def digest(tree: Mapping[str, Any]) -> str:
     """A short name for a tree of settings, wherever the files lie whose code it names."""
-    tree = renamed(tree, lambda kind, name: without_folder(name))
+    tree = registry.renamed(tree, lambda kind, name: without_folder(name))
     return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -153,27 +153,6 @@ def _named(tree: Mapping[str, Any], section: str) -> tuple[str, Tree]:
 
 def _trusted(trust: Trust, name: str) -> bool:
     return trust if isinstance(trust, bool) else name in trust
-
-
-def renamed(tree: Mapping[str, Any], rename: Callable[[Kind, str], str]) -> Tree:
-    """The same tree with other names of its methods and networks."""
-    out = dict(tree)
-    kinds: tuple[Kind, ...] = ("method", "net")
-    for kind in kinds:
-        if isinstance(table := out.get(kind), Mapping):
-            out[kind] = table = dict(table)
-            if isinstance(table.get("name"), str):
-                table["name"] = rename(kind, table["name"])
-            if isinstance(table.get("wider"), list | tuple):
-                table["wider"] = [rename(kind, str(name)) for name in table["wider"]]
-    return out
-
-
-def _named_in(tree: Mapping[str, Any]) -> frozenset[str]:
-    """All methods and networks that a tree of settings names."""
-    tables = [table for kind in ("method", "net") if isinstance(table := tree.get(kind), Mapping)]
-    wider = [name for table in tables if isinstance(table.get("wider"), list) for name in table["wider"]]
-    return frozenset(map(str, [*(table.get("name") for table in tables), *wider]))
 
 
 def validate(model: type[S], values: Mapping[str, Any], section: str) -> S:
@@ -268,7 +247,7 @@ def resolve(
     A preset may hold tables `[for.METHOD.SECTION]`: settings that count only when that method is chosen, and `about`,
     a line for `rte list`.
     """
-    tree = {} if preset is None else renamed(read_preset(preset), registry.canonical)
+    tree = {} if preset is None else registry.renamed(read_preset(preset))
     tree.pop("about", None)
     conditional = tree.pop("for", {})
     options = dict(options or {})
@@ -279,13 +258,13 @@ def resolve(
     for table in (tree, *_tables(conditional, preset)):
         check_sections(table)
     conditional = {registry.canonical("method", name): table for name, table in conditional.items()}
-    options = renamed(options, registry.canonical)
+    options = registry.renamed(options)
     tree = merge({"data": {"name": "digits"}, "method": {"name": "rte"}}, tree)
     chosen = str(merge(tree, options)["method"].get("name", "rte"))
     if chosen != tree["method"].get("name"):
         tree["method"] = {"name": chosen}
     tree = merge(tree, conditional.get(chosen, {}))
-    return RunConfig.from_tree(merge(tree, options), trust_code or _named_in(options))
+    return RunConfig.from_tree(merge(tree, options), trust_code or registry.names_in(options))
 
 
 def _tables(conditional: Any, preset: str | None) -> list[Tree]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module, resources
 from types import ModuleType
@@ -48,6 +48,26 @@ def canonical(kind: code.Kind, name: str) -> str:
         return code.canonical(name)
     own = name.replace("-", "_")
     return own if own in methods() else name
+
+
+def renamed(tree: Mapping[str, Any], rename: Callable[[code.Kind, str], str] = canonical) -> dict[str, Any]:
+    """A tree of settings with its methods and networks renamed, by default to their one spelling."""
+    out = dict(tree)
+    for kind in code.GROUPS:
+        if isinstance(table := out.get(kind), Mapping):
+            out[kind] = table = dict(table)
+            if isinstance(table.get("name"), str):
+                table["name"] = rename(kind, table["name"])
+            if isinstance(table.get("wider"), list | tuple):
+                table["wider"] = [rename(kind, str(name)) for name in table["wider"]]
+    return out
+
+
+def names_in(tree: Mapping[str, Any]) -> frozenset[str]:
+    """All methods and networks that a tree of settings names."""
+    tables = [table for kind in code.GROUPS if isinstance(table := tree.get(kind), Mapping)]
+    wider = [name for table in tables if isinstance(table.get("wider"), list) for name in table["wider"]]
+    return frozenset(map(str, [*(table.get("name") for table in tables), *wider]))
 
 
 def label(name: str) -> str:

@@ -18,8 +18,9 @@ from typing import Any
 
 import torch
 
+from rte import registry
 from rte.code import CodeChanged, changes, found_again, missing
-from rte.config import RunConfig, digest, renamed
+from rte.config import RunConfig, digest
 from rte.errors import CheckpointError, ConfigError, UntrustedCode, did_you_mean
 from rte.evaluate.examiner import Examiner
 from rte.files import locked, read_json, write_json
@@ -73,7 +74,7 @@ def read_config(folder: Path, *, trust_code: bool = False) -> RunConfig:
     try:
         tree = read_json(folder / "config.json")
         if isinstance(tree, dict):
-            tree = renamed(tree, lambda kind, name: found_again(name, (folder, Path.cwd())))
+            tree = registry.renamed(tree, lambda kind, name: found_again(name, (folder, Path.cwd())))
         config = RunConfig.from_tree(tree, trust_code)
     except UntrustedCode as error:
         raise UntrustedCode(f"{folder}: {error}") from None
