@@ -140,6 +140,7 @@ def test_the_command_line_takes_weights_and_no_second_network(file: Path, tmp_pa
     base += ["--set", "train.examples=64", "--set", "train.batch=16", "--set", "train.device=cpu", "--out", str(out)]
     done = CliRunner().invoke(app, base)
     assert done.exit_code == 0, done.output
+    assert "rte: mobilenet-v2 from mobile.pth: 312 tensors fit, the head is made anew" in done.stderr
     net = read_json(out / "config.json")["net"]
     assert (net["train"], net["name"]) == ("frozen", "mobilenet-v2")
     refused = CliRunner().invoke(app, [*base, "--net", "compact"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rte.cli import options as opt
 from rte.cli.app import STARTED, app
-from rte.cli.words import finish, interruptible, make_config, make_console, read_budget, run_name
+from rte.cli.words import announce, finish, interruptible, make_config, make_console, read_budget, run_name
 from rte.errors import UserError
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def fit(
     """Train a robust classifier; by default with RTE."""
     rest: dict[str, Any] = {"init": init, "frozen": frozen, "trust_code": trust_code}
     config = make_config(data, method, preset, noise, net, epochs, seed, settings, schedule, **rest)
+    announce(config)
     folder = out or Path("runs") / run_name(config)
     seconds = read_budget(budget, epochs)
     if clock is not None and seconds is None and config.train.budget is None:
@@ -71,6 +72,7 @@ def compare(
     names = [name.strip() for name in methods.split(",") if name.strip()]
     rest: dict[str, Any] = {"init": init, "frozen": frozen, "trust_code": trust_code}
     configs = [make_config(data, name, preset, noise, net, epochs, seed, settings, **rest) for name in names]
+    announce(configs[0])
     folder = out or unused(Path("runs") / run_name(configs[0], "compare"))
     console = make_console()
     results: list[dict[str, Any]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,15 @@ def make_config(
     for note in found.notes():
         print(f"rte: {note}", file=sys.stderr)
     return config
+
+
+def announce(config: RunConfig) -> None:
+    """Say which weights a run starts from; files that cannot be such are refused here, before anything is read."""
+    if config.net.init is None or os.environ.get("RANK", "0") != "0":
+        return
+    from rte.nets.weights import read
+
+    print(f"rte: {read(config.net.init).sentence()}", file=sys.stderr)
 
 
 def run_name(config: RunConfig, method: str | None = None) -> str:
