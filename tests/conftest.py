@@ -17,6 +17,7 @@ QUICK: dict[str, Any] = {
     "noise": {"name": "symmetric", "ratio": 0.4},
 }
 QUICK_METHODS: dict[str, dict[str, Any]] = {
+    "cleannet": {"steps": 20},
     "mlnt": {"sets": 1},
 }
 TRUSTED = 50

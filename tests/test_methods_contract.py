@@ -36,6 +36,7 @@ N, BATCH, EPOCHS = 201, 50, 3
 
 DRAWS_BY_POSITION: dict[str, str] = {
     "auto": "its importance sampling goes through the examples in their order",
+    "cleannet": "its fit draws examples and classes at random",
     "incv": "it halves the data at random",
     "d2l": "the dimensionality is measured on random examples",
     "rog": "a random part of each class begins its fit",
