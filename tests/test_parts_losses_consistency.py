@@ -164,3 +164,21 @@ def test_confidences_differ_where_a_network_is_sure() -> None:
         rounded = logits.bfloat16().softmax(1).max(1).values.topk(351).values
     assert len(rounded.unique()) == 1
     assert len(sure.unique()) > 100
+
+
+def test_a_divergence_with_weights_is_the_weighted_sum_of_those_from_the_weighted_mean() -> None:
+    p = torch.rand(3, 5, 4, dtype=torch.float64)
+    p = p / p.sum(2, keepdim=True)
+    weights = [0.6, 0.3, 0.1]
+    middle = sum(w * d for w, d in zip(weights, p.numpy(), strict=True))
+    expected = [
+        sum(w * oracles.kl(d[b].tolist(), middle[b].tolist()) for w, d in zip(weights, p.numpy(), strict=True))
+        for b in range(5)
+    ]
+    np.testing.assert_allclose(losses.jensen_shannon(p, weights).numpy(), expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        losses.jensen_shannon(p, [1 / 3] * 3).numpy(), losses.jensen_shannon(p).numpy(), rtol=1e-12
+    )
+    for wrong in ([0.5, 0.5], [0.5, 0.6, 0.1], [1.5, -0.6, 0.1]):
+        with pytest.raises(ConfigError, match="one for each distribution, of sum 1"):
+            losses.jensen_shannon(p, wrong)

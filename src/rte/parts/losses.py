@@ -85,16 +85,28 @@ def _signal_and_chance(wrong: float, classes: int) -> tuple[float, float]:
     return 1.0 - wrong - chance, chance
 
 
-def jensen_shannon(probs: Sequence[Tensor] | Tensor) -> Tensor:
-    """Jensen-Shannon divergence of n >= 2 distributions: 1/n sum_i KL(p_i || M), M = 1/n sum_i p_i. Returns (B,).
+def jensen_shannon(probs: Sequence[Tensor] | Tensor, weights: Sequence[float] | None = None) -> Tensor:
+    """Jensen-Shannon divergence of n >= 2 distributions: sum_i w_i KL(p_i || M), M = sum_i w_i p_i. Returns (B,).
 
-    `probs` is a sequence of n tensors (B, K) or one tensor (n, B, K). Natural logarithm: 0 for equal distributions,
-    log n for n distinct one-hots. Values and gradients are finite for probabilities of exactly 0 (0 log 0 = 0).
+    `probs` is a sequence of n tensors (B, K) or one tensor (n, B, K); `weights` sum to 1, all alike unless given.
+    Natural logarithm: 0 for equal distributions, log n for n distinct one-hots of equal weight. Values and gradients
+    are finite for probabilities of exactly 0 (0 log 0 = 0).
     """
     p = _stacked(probs)
     if len(p) < 2:
         raise ConfigError(f"jensen_shannon compares distributions, but got {len(p)}; give at least two.")
-    return (p * (_log(p) - _log(p.mean(0)))).sum(2).mean(0)
+    if weights is None:
+        return divergence(p, p.mean(0)).mean(0)
+    if len(weights) != len(p) or min(weights) < 0 or abs(sum(weights) - 1) > 1e-6:
+        raise ConfigError(f"jensen_shannon got the weights {list(weights)}; give one for each distribution, of sum 1.")
+    w = p.new_tensor(weights)[:, None]
+    return (w * divergence(p, (w[:, None] * p).sum(0))).sum(0)
+
+
+def divergence(p: Tensor, m: Tensor) -> Tensor:
+    """Kullback-Leibler divergence KL(p || m) = sum_k p_k log(p_k / m_k) of distributions (..., K). Returns (...)."""
+    p, m = _wide(p), _wide(m)
+    return (p * (_log(p) - _log(m))).sum(-1)
 
 
 def ensemble_consistency(teacher_probs: Tensor, views: Sequence[Tensor] | Tensor) -> Tensor:
