@@ -127,6 +127,18 @@ def test_a_signal_saves_and_resume_finishes(tmp_path: Path) -> None:
         (["list", "nothing"], ["nothing"]),
         (["data", "get", "mnist", "--to", "x"], ["mnist", "cifar10"]),
         (["fit", "digits", "--set", "train.device=tpu"], ["tpu"]),
+        (["compare", "digits", "--methods", ""], ["--methods names no method", "ce,gce,rte"]),
+        (["compare", "digits", "--methods", " , "], ["--methods names no method"]),
+        (["compare", "digits", "--methods", "ce,gce,ce"], ["--methods names ce twice"]),
+        (["compare", "digits", "--methods", "co-teaching,co_teaching"], ["names co_teaching twice"]),
+        (["compare", "digits", "--methods", "ce,nope"], ["nope"]),
+        (["fit", "digits", "--preset", ""], ["there is no preset ''"]),
+        (["fit", "digits", "--budget", "1h30x"], ["1h30x", "1h30m"]),
+        (["fit", "digits", "--budget", "99999999h"], ["longer than a year"]),
+        (["fit", "digits", "--set", "views.size=100000"], ["views.size", "4096"]),
+        (["fit", "digits", "--set", "train.lr.x=3"], ["train.lr.x"]),
+        (["fit", "~nouser/x.npz"], ["the home folder of nobody"]),
+        (["tune", "--resume", "odd"], ["tune.json does not describe a search"]),
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_code_two(
@@ -138,6 +150,8 @@ def test_a_mistake_is_one_sentence_and_exit_code_two(
 ) -> None:
     (tmp_path / "taken").mkdir()
     (tmp_path / "broken.npz").write_bytes(b"PK\x03\x04 not really")
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "tune.json").write_text("[3]")
     before = sorted(tmp_path.rglob("*"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("RTE_DATA", raising=False)
@@ -284,3 +298,13 @@ def test_list_names_everything(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for name in ("dividemix", "cifar100", "wrn-28-6", "compact", "digits", "symmetric-inclusive"):
         assert name in done.stdout
+
+
+def test_compare_refuses_a_taken_folder_before_it_trains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "both" / "gce").mkdir(parents=True)
+    message = call(["compare", "digits", "--methods", "ce,gce", "--out", "both", *QUICK], monkeypatch, capsys)
+    assert "both/gce exists already" in message
+    assert not (tmp_path / "both" / "ce").exists()

@@ -19,7 +19,7 @@ from conftest import quick
 
 from rte import __version__
 from rte.config import digest
-from rte.errors import CheckpointError, ConfigError, UserError
+from rte.errors import CheckpointError, ConfigError, NoiseError, UserError
 from rte.files import write_json
 from rte.noise.inject import Manifest, rebuild
 from rte.run.build import load_dataset, prepare
@@ -290,3 +290,14 @@ def test_two_processes_do_not_write_to_one_run(copy: Path) -> None:
     after = {path: path.stat().st_mtime_ns for path in copy.iterdir()}
     assert after == before
     resume(copy)
+
+
+def test_what_is_wrong_in_a_file_is_said_with_its_name(copy: Path) -> None:
+    tree = json.loads((copy / "config.json").read_text())
+    write_json(copy / "config.json", {**tree, "train": {**tree["train"], "epochs": 0}})
+    with pytest.raises(ConfigError, match=r"run/config\.json: train\.epochs = 0: "):
+        evaluate(copy)
+    write_json(copy / "config.json", tree)
+    write_json(copy / "noise.json", [3])
+    with pytest.raises(NoiseError, match=r"run/noise\.json: this is no noise manifest"):
+        resume(copy)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, get_args
 
 from pydantic import ValidationError
 
@@ -24,6 +24,7 @@ from rte.errors import ConfigError, did_you_mean
 from rte.files import parse_json, read_text
 from rte.nets.config import NetConfig
 from rte.noise.config import NoiseConfig
+from rte.parts.schedules import AnySchedule
 from rte.settings import Settings
 from rte.train.config import TrainConfig
 from rte.views.config import ViewConfig
@@ -40,6 +41,8 @@ SECTIONS: dict[str, type[Settings]] = {
     "train": TrainConfig,
 }
 KEYS = ("seed", "data", "noise", "views", "net", "method", "train")
+SCHEDULES = {kind.model_fields["kind"].default for kind in get_args(AnySchedule)}
+"""Kinds of schedules, which pydantic puts into the path of what is wrong with one."""
 NAMED = ("data", "noise", "net", "method")
 """Sections that have a name."""
 LARGEST_SEED = 2**63
@@ -163,8 +166,9 @@ def validate(model: type[S], values: Mapping[str, Any], section: str) -> S:
         return model.model_validate(dict(values))
     except ValidationError as error:
         first = error.errors()[0]
-        # of a plain number, a schedule makes {kind = "constant", value = ...}; the user wrote neither key
-        loc = first["loc"][:-2] if first["loc"][-2:] == ("constant", "value") else first["loc"]
+        # of a plain number, a schedule makes {kind = "constant", value = ...}; the user wrote neither, nor any kind
+        loc = first["loc"][:-1] if first["loc"][-2:] == ("constant", "value") else first["loc"]
+        loc = tuple(part for k, part in enumerate(loc) if not k or part not in SCHEDULES)
         where = ".".join([section, *(str(part) for part in loc)])
         if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
             key = str(first["loc"][0])

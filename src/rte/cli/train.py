@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rte.cli import options as opt
 from rte.cli.app import STARTED, app
-from rte.cli.words import announce, finish, interruptible, make_config, make_console, read_budget, run_name
+from rte.cli.words import (
+    announce,
+    finish,
+    interruptible,
+    make_config,
+    make_console,
+    method_names,
+    read_budget,
+    run_name,
+)
 from rte.errors import UserError
 
 if TYPE_CHECKING:
@@ -67,13 +77,17 @@ def compare(
     from rte.files import unused
     from rte.report.progress import Bars
     from rte.report.tables import comparison
+    from rte.run.start import refuse_taken
 
     seconds = read_budget(budget, epochs)
-    names = [name.strip() for name in methods.split(",") if name.strip()]
+    names = method_names(methods)
     rest: dict[str, Any] = {"init": init, "frozen": frozen, "trust_code": trust_code}
     configs = [make_config(data, name, preset, noise, net, epochs, seed, settings, **rest) for name in names]
     announce(configs[0])
     folder = out or unused(Path("runs") / run_name(configs[0], "compare"))
+    if "RANK" not in os.environ:  # torchrun may start a process anew, which then finds its own folders
+        for config in configs:
+            refuse_taken(folder / config.method_label)
     console = make_console()
     results: list[dict[str, Any]] = []
     with Bars(console) as bars:

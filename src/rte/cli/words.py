@@ -70,6 +70,18 @@ def announce(config: RunConfig) -> None:
     print(f"rte: {read(config.net.init).sentence()}", file=sys.stderr)
 
 
+def method_names(text: str) -> list[str]:
+    """The names in "ce,gce,rte", each once."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise UserError("--methods names no method; give some, such as ce,gce,rte.")
+    spelt = [name.replace("-", "_") for name in names]
+    for k, name in enumerate(spelt):
+        if name in spelt[:k]:
+            raise UserError(f"--methods names {name} twice; name each method once.")
+    return names
+
+
 def run_name(config: RunConfig, method: str | None = None) -> str:
     """data-method-noise-seed: what a run folder is called unless --out says otherwise."""
     noise = (

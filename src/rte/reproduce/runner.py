@@ -12,7 +12,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Protocol
+
+from filelock import FileLock, Timeout
 
 from rte.errors import CheckpointError, DataError, TrainingError, UserError
 from rte.files import read_json, write_json
@@ -22,11 +24,6 @@ from rte.reproduce.plan import INTERVAL, POPULATION, Job, anchored, check_same
 from rte.run.build import load_dataset
 from rte.run.start import resume, start
 from rte.train.trainer import Observer
-
-try:
-    import fcntl
-except ImportError:  # no such locks on Windows: there, one process to a folder
-    fcntl = None  # type: ignore[assignment]
 
 
 class Watcher(Protocol):
@@ -182,16 +179,16 @@ def _lack(labels: str | None, job: Job, data_dir: Path | None) -> str | None:
 def _locked(out: Path, job: Job) -> Iterator[bool]:
     """Whether this process may work on the job while inside."""
     folder = out / ".locks"
+    lock = FileLock(folder / f"{job.folder}.lock")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file: IO[Any] = (folder / f"{job.folder}.lock").open("a")
+        lock.acquire(timeout=0)
+    except Timeout:
+        yield False
+        return
     except OSError as error:
         raise UserError(f"cannot write to {folder} ({error.strerror}); choose another folder with --out.") from None
-    with file:
-        if fcntl is not None:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-                return
+    try:
         yield True
+    finally:
+        lock.release()

@@ -31,6 +31,7 @@ FIXED = 0.25
 """Share of a step's cost that does not shrink with the images: at 20 of 32 pixels a step costs 0.55 of a full one."""
 WRITING = 0.5
 """Seconds for the last checkpoint and the results."""
+YEAR = 365 * 24 * 3600
 NEAR = (3.0, 1.5)
 """How many times as much time as that is left when it is foreseen anew."""
 ROOM = 1.05
@@ -51,8 +52,10 @@ def parse_budget(text: str) -> float:
     hours, minutes, rest, unit = match.groups()
     scale = 60.0 if hours and not minutes and not unit else 1.0
     seconds = 3600 * float(hours or 0) + 60 * float(minutes or 0) + scale * float(rest or 0)
-    if not 0 < seconds < math.inf:
+    if not seconds:
         raise ConfigError(f"--budget {text} leaves no time; give at least some seconds.")
+    if seconds > YEAR:
+        raise ConfigError(f"--budget {text} is longer than a year; write it as 90s, 30m, 2h or 1h30m.")
     return seconds
 
 

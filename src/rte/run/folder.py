@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import ValidationError
 
 from rte import registry
 from rte.code import CodeChanged, changes, found_again, missing
 from rte.config import RunConfig, digest
-from rte.errors import CheckpointError, ConfigError, UntrustedCode, did_you_mean
+from rte.errors import CheckpointError, ConfigError, NoiseError, UntrustedCode, did_you_mean
 from rte.evaluate.examiner import Examiner
 from rte.files import locked, read_json, write_json
 from rte.methods.base import Method
@@ -78,6 +79,8 @@ def read_config(folder: Path, *, trust_code: bool = False) -> RunConfig:
         config = RunConfig.from_tree(tree, trust_code)
     except UntrustedCode as error:
         raise UntrustedCode(f"{folder}: {error}") from None
+    except ConfigError as error:
+        raise ConfigError(f"{folder / 'config.json'}: {error}") from None
     warn_of_changes(folder, config)
     return config
 
@@ -116,7 +119,10 @@ def read_state(folder: Path, config: RunConfig, which: str | None = None) -> che
 
 def check_data(folder: Path, prepared: Prepared) -> None:
     """Refuse data whose labels are not those that a run began with."""
-    recorded = Manifest.from_tree(read_json(folder / LAST_FOUNDED))
+    try:
+        recorded = Manifest.from_tree(read_json(folder / LAST_FOUNDED))
+    except NoiseError as error:
+        raise NoiseError(f"{folder / LAST_FOUNDED}: {error}") from None
     if recorded.given_sha256 != prepared.manifest.given_sha256:
         raise CheckpointError(
             f"the data of {folder} has changed since the run began (its labels are not those of noise.json); "
@@ -211,6 +217,12 @@ def device_here(config: RunConfig) -> torch.device:
         return choose_device("auto")
 
 
+def reason_of(error: ValidationError) -> str:
+    """The first thing that is wrong with some values."""
+    first = error.errors()[0]
+    return ".".join([*map(str, first["loc"])] or ["all of it"]) + f": {first['msg'][:1].lower()}{first['msg'][1:]}"
+
+
 def read_spec(folder: Path) -> InputSpec:
     """What the run folder says of its data; runs of before kept it as task.json."""
     old = folder / "task.json"
@@ -218,5 +230,5 @@ def read_spec(folder: Path) -> InputSpec:
     try:
         return from_json(read_json(path))
     except ValueError as error:
-        reason = str(error).splitlines()[0]
+        reason = reason_of(error) if isinstance(error, ValidationError) else str(error)
         raise CheckpointError(f"{path} does not describe the inputs of a run ({reason}); restore it.") from None

@@ -106,6 +106,8 @@ def read_plan(folder: Path, *, trust_code: bool = False) -> Search:
             f"{folder} is no folder of a search (it has no tune.json); give the folder that `rte tune` printed."
         )
     tree = read_json(path)
+    if not isinstance(tree, dict) or not {"config", "search", "space", "data_dir"} <= tree.keys():
+        raise CheckpointError(f"{path} does not describe a search; restore it, or start the search anew.")
     config = RunConfig.from_tree(tree["config"], trust_code)
     warn_of_changes(folder, config)
     return Search(

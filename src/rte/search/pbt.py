@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import rte
 from rte.config import RunConfig
 from rte.errors import CheckpointError
-from rte.files import read_json, write_json
+from rte.files import locked, read_json, write_json
 from rte.run.build import load_dataset, make_trainer, prepare
 from rte.run.environment import environment
 from rte.search.cluster import ray_cluster, require, slots
@@ -66,13 +66,14 @@ def go(
     What is done already stays done: after an interrupt or a kill, only intervals that were under way are done again.
     """
     require()
-    population = plan.population(read_records(folder))
-    watcher.begin(population)
-    if (folder / "config.json").exists():
-        return {**read_json(folder / "result.json"), "tune": _account(plan, population)}
-    if not population.finished:
-        _search(plan.search, folder.resolve(), population, watcher, address, dashboard)
-    return finish(plan, folder, population)
+    with locked(folder / ".lock", str(folder)):
+        population = plan.population(read_records(folder))
+        watcher.begin(population)
+        if (folder / "config.json").exists():
+            return {**read_json(folder / "result.json"), "tune": _account(plan, population)}
+        if not population.finished:
+            _search(plan.search, folder.resolve(), population, watcher, address, dashboard)
+        return finish(plan, folder, population)
 
 
 def _search(

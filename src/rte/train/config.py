@@ -51,7 +51,7 @@ class TrainConfig(Settings):
         False, "on GPUs: the same numbers bit for bit each time, for slower kernels; processors always give the same"
     )
     compile: bool = setting(False, "torch.compile the networks; gains little on CPUs and starts slowly")
-    threads: int = setting(1, "threads that prepare views; results do not depend on it", ge=1)
+    threads: int = setting(1, "threads that prepare views; results do not depend on it", ge=1, le=1024)
     evaluate_every: int = setting(1, "epochs between evaluations (the last is always evaluated)", ge=1)
     evaluate_batch: int = setting(500, "images per forward pass of an evaluation", ge=1)
     checkpoint_minutes: float = setting(5.0, "a checkpoint at least this often, besides one after each epoch", gt=0.0)

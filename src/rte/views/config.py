@@ -22,9 +22,9 @@ class ViewConfig(Settings):
     """What a weak and a strong view are."""
 
     size: int | None = setting(
-        None, "side of the square views of large images or images of differing size; none: as they are", ge=1
+        None, "side of the square views of large images or images of differing size; none: as they are", ge=1, le=4096
     )
-    pad: int = setting(4, "pixels of border added before the random crop of images that keep their size", ge=0)
+    pad: int = setting(4, "pixels of border added before the random crop of images that keep their size", ge=0, le=1024)
     border: Literal["zero", "reflect"] = setting("zero", "what that border shows: black, or the image mirrored")
     flip: bool = setting(True, "whether half of the views are flipped left to right")
     mirror: bool = setting(False, "predict from each image and its mirror image, the mean of both probabilities")
