@@ -137,7 +137,10 @@ def build_method(
 
     cls = registry.method(config.method_name)
     known = torch.zeros(0, dtype=torch.int64) if trusted is None else trusted
-    return cls(config.method, Task(y, len(spec.classes), build, known, loading=sample is None)).to(device)
+    with torch.random.fork_rng(devices=[]):  # for layers that are the method's own
+        torch.manual_seed(fold(config.seed, "method") >> 1)
+        method = cls(config.method, Task(y, len(spec.classes), build, known, loading=sample is None))
+    return method.to(device)
 
 
 def settled(config: RunConfig, world: World) -> RunConfig:
