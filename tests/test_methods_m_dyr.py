@@ -97,7 +97,8 @@ def test_doubted_labels_give_way_to_the_prediction() -> None:
     losses = [0.1] * 9 + [5.0] * 3
     method = make([tiny.table(losses)], alpha=0.0, balance=0.0)
     method.epoch_start(tiny.at(9), tiny.sweep(method, tiny.numbers))
-    torch.as_tensor(method.loss(tiny.batch(range(tiny.N), make=tiny.numbers), tiny.at(9))["loss"]).backward()  # type: ignore[no-untyped-call]
+    batch = tiny.batch(range(tiny.N), make=tiny.numbers)
+    torch.as_tensor(method.loss(batch, tiny.at(9))["loss"]).backward()  # type: ignore[no-untyped-call]
     pulled = (-method.net.rows.grad).argmax(1)
     assert pulled[:9].tolist() == tiny.Y[:9].tolist()
     assert all(int(pulled[k]) == int(method.net.rows[k].argmax()) != int(tiny.Y[k]) for k in range(9, tiny.N))

@@ -30,7 +30,7 @@ class DeepSelfLearning(Method):
 
     class Config(Settings):
         warmup: float = setting(
-            0.07, "share of the run with the given labels alone; the authors: 1 of 15 epochs", ge=0.0, le=1.0
+            0.07, "share of the run with given labels alone; the authors: 1 of 15 epochs", ge=0.0, le=1.0
         )
         weight: float = setting(0.5, "a, share of the loss with corrected labels", ge=0.0, le=1.0, search=(0, 1))
         prototypes: int = setting(8, "p, prototypes per class at most", ge=1, search=[1, 2, 4, 8, 16])

@@ -46,10 +46,10 @@ class LossCorrection(Method):
         )
         warmup: float = setting(0.35, "share of the run with mixup alone; the authors: 105 of 300 epochs", ge=0, le=1)
         guided: float = setting(
-            0.017, "soft-to-hard: share mixed by B before labels are corrected; the authors: 5 of 300", ge=0, le=1
+            0.017, "soft-to-hard: share mixed by B before correction; the authors: 5 of 300", ge=0, le=1
         )
         cooling: float = setting(
-            0.3, "soft-to-hard: share in which T falls from 1 to 0.001; the authors: 89 of 300", gt=0, le=1
+            0.3, "soft-to-hard: share in which T falls to 0.001; the authors: 89 of 300", gt=0, le=1
         )
         alpha: float = setting(32.0, "of mixup's Beta(alpha, alpha); 0: no mixing", ge=0.0, search=(0.2, 32))
         balance: float = setting(1.0, "weight of the term that keeps predictions spread over classes", ge=0.0)

@@ -33,7 +33,7 @@ class MeanTeacher(Method):
         )
         weight: Schedule = setting(constant(100.0), "of the consistency, after its ramp", search=(0, 200), ge=0)
         ramp: float = setting(
-            0.27, "share of the run in which that weight rises; the authors: 40 of 150 thousand steps", ge=0.0, le=1.0
+            0.27, "share of the run in which it rises; the authors: 40 of 150 thousand steps", ge=0.0, le=1.0
         )
         decay: float = setting(0.97, "a of the teacher's moving average", ge=0.0, lt=1.0, search=(0.9, 0.999))
 

@@ -42,7 +42,7 @@ class Pencil(Method):
 
     class Config(Settings):
         plain: float = setting(
-            0.22, "share of the run with the given labels alone; the authors: 70 of 320 epochs", ge=0.0, le=1.0
+            0.22, "share of the run with given labels alone; the authors: 70 of 320 epochs", ge=0.0, le=1.0
         )
         moving: float = setting(
             0.41, "share of the run in which labels are trained; the authors: 130 of 320", ge=0.0, le=1.0

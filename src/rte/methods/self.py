@@ -32,7 +32,7 @@ class SelfEnsembleFiltering(Method):
 
     class Config(Settings):
         warmup: float = setting(
-            0.25, "share of the run before the first filter; the authors: until validation stops rising", ge=0.0, le=1.0
+            0.25, "share of the run before the first filter; the authors ask validation", ge=0.0, le=1.0
         )
         every: float = setting(0.1, "share of the run between filters; 0: each epoch", ge=0.0, le=1.0)
         memory: float = setting(0.9, "a of the running average of predictions", ge=0.0, lt=1.0, search=(0.5, 0.95))
