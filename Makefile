@@ -1,4 +1,5 @@
 # make demo   train RTE, GCE and cross-entropy on noisy digits and compare them
+# make quick  the tests that neither train nor start programs, in less than a minute on two cores
 # make test   the test suite
 # make check  format, lint, types
 # Each sets up .venv on first use and again when the requirements change.
@@ -7,11 +8,14 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check format clean
+.PHONY: demo quick test check format clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
 	$(BIN)/rte compare digits
+
+quick: $(READY)
+	$(BIN)/python -m pytest --quick --numprocesses auto --dist loadfile
 
 test: $(READY)
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder

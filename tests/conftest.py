@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import pytest
@@ -40,8 +43,50 @@ LONGEST = ("test_train_distributed", "test_search_pbt", "test_run", "test_cli", 
 """Files that take minutes; they come first, so that none of them is the last to end."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+WORK = {"fit", "steps", "start", "resume", "subprocess", "torchrun", "getfixturevalue", "corrupt"}
+"""What tests call that train, start programs or corrupt pictures: `--quick` leaves them out unless marked `core`."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="only tests that neither train nor start programs")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
+    if config.getoption("--quick"):
+        left_out = [item for item in items if isinstance(item, pytest.Function) and not in_core_lane(item)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+
+
+def in_core_lane(item: pytest.Function) -> bool:
+    """Whether neither a test nor what it uses of the tests' own functions and fixtures does long work."""
+    if item.get_closest_marker("core"):
+        return True
+    if item.get_closest_marker("slow") or "cifar" in item.fixturenames:
+        return False
+    definitions = item._fixtureinfo.name2fixturedefs.values()
+    used = [item.function, *(fixture[-1].func for fixture in definitions)]
+    return not any(works(function, set()) for function in used)
+
+
+def works(function: Any, seen: set[Any]) -> bool:
+    function = inspect.unwrap(function)
+    code = getattr(function, "__code__", None)
+    if code is None or code in seen:
+        return False
+    seen.add(code)
+    names = set(names_in(code))
+    here = [function.__globals__.get(name) for name in names]
+    own = [one for one in here if str(getattr(one, "__module__", "rte")).startswith(("test_", "conftest", "tiny"))]
+    return bool(names & WORK) or any(works(one, seen) for one in own)
+
+
+def names_in(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield from names_in(one)
 
 
 @pytest.fixture(autouse=True)

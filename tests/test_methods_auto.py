@@ -296,6 +296,7 @@ SHORT_RUN = {"epochs": 10, "batch": 64}
 
 
 @pytest.mark.usefixtures("_as_if_images_were_many")
+@pytest.mark.core
 def test_a_short_run_goes_over_to_the_likelihood_and_to_importance_sampling() -> None:
     made, seen = trainer(config(train=SHORT_RUN)), Seen()
     made.observer = seen

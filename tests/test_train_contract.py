@@ -50,6 +50,7 @@ class Plain(Method):
 # ---- clock
 
 
+@pytest.mark.core
 def test_schedules_and_rate_follow_the_clock_which_is_asked_once_per_step(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     rates: list[tuple[float, float]] = []
@@ -87,6 +88,7 @@ class TwoLosses(Plain):
         return {"loss": 0.0}
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("pieces", [1, 2, 3])
 def test_each_of_two_updates_has_the_gradient_of_the_whole_batch(pieces: int, monkeypatch: pytest.MonkeyPatch) -> None:
     config = quick("ce", train={"accumulate": pieces, "epochs": 1})
@@ -129,6 +131,7 @@ def test_several_pieces_resume_bit_for_bit(monkeypatch: pytest.MonkeyPatch) -> N
 # ---- passes
 
 
+@pytest.mark.core
 def test_an_index_that_stands_several_times_in_a_pass_gets_other_views_each_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -175,6 +178,7 @@ class Head(Plain):
         return -torch.cdist(self.net.features(x), self.means)
 
 
+@pytest.mark.core
 def test_a_head_is_fitted_before_each_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
     config = quick("ce", train={"epochs": 5, "evaluate_every": 2})
     made = run_with(Head, config, monkeypatch)
@@ -219,6 +223,7 @@ def test_the_kth_network_is_the_same_whenever_it_is_built(monkeypatch: pytest.Mo
     assert all(torch.equal(p, q) for p, q in zip(a.net.parameters(), a.task.build().parameters(), strict=True))
 
 
+@pytest.mark.core
 def test_optimiser_state_begins_anew_and_resumes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "method", lambda name: Restarts)
     config = quick("ce", train={"epochs": 3})

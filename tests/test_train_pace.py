@@ -11,7 +11,7 @@ import pytest
 from rte.errors import CheckpointError
 from rte.train.distributed import World
 from rte.train.pace import ByClock, Course, Segment
-from rte.train.timeline import BySteps, Place
+from rte.train.timeline import Place
 
 J = 50
 """Steps of an epoch."""
@@ -209,12 +209,3 @@ def test_the_path_in_memory_finds_the_segment_of_a_step() -> None:
     for step in (0, 10, 15):
         course.add(Segment(step, step / 20, 0.05, step + 5, 3, 0.0))
     assert [course.at(step).step for step in (0, 9, 10, 14, 15, 99)] == [0, 0, 10, 10, 15, 15]
-
-
-def test_by_steps_a_run_ends_after_its_epochs_or_its_steps() -> None:
-    plain, short = BySteps(3, None, 2), BySteps(3, 70, 2)
-    assert plain.where(Place(1, 5, J, 55)) == (3, None)
-    assert [plain.over(Place(epoch, 0, J, epoch * J)) for epoch in (0, 2, 3)] == [False, False, True]
-    assert short.where(Place(1, 5, J, 35)) == (3, 0.5)
-    assert [short.over(Place(1, j, J, J + j)) for j in (19, 20)] == [False, True]
-    assert [plain.evaluates(epoch) for epoch in (1, 2, 3, 4)] == [False, True, False, True]
