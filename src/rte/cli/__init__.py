@@ -10,12 +10,14 @@ from importlib import import_module
 from typing import Any
 
 from rte.cli.app import app
+from rte.cli.examples import attach
 from rte.errors import UserError
 
 __all__ = ["app", "main"]
 
 for name in ("train", "tune", "use", "reproduce", "catalogue", "data", "noise"):  # the order of `rte --help`
     import_module(f"rte.cli.{name}")
+attach(app)
 
 
 def _say(usual: Callable[..., None]) -> Callable[..., None]:

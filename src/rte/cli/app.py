@@ -16,13 +16,13 @@ os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 times as long, with this 3 to 4 times. On an idle machine it makes no difference."""
 
 app = typer.Typer(
-    help="Train image classifiers straight from noisy labels.",
+    help="Train classifiers straight from noisy labels.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-data_app = typer.Typer(help="Fetch datasets, and look at what a run would be trained on.", no_args_is_help=True)
+data_app = typer.Typer(help="Fetch datasets.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 noise_app = typer.Typer(help="Make noise shaped like the mistakes of a classifier.", no_args_is_help=True)
 app.add_typer(noise_app, name="noise")
