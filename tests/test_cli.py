@@ -76,9 +76,16 @@ def test_fit_evaluate_predict(trained: Path) -> None:
 def test_compare_prints_one_table_and_the_folders(tmp_path: Path) -> None:
     done = rte("compare", "digits", *QUICK, "--methods", "ce,gce,rte", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    for part in ("ce", "gce", "rte", "memorised", "% of the labels are wrong", "Run folders"):
+    for part in ("ce", "gce", "rte", "memorised", "% of the labels are wrong", "one seed"):
         assert part in done.stdout
-    assert sorted(path.name for path in next((tmp_path / "runs").iterdir()).iterdir()) == ["ce", "gce", "rte"]
+    folder = next((tmp_path / "runs").iterdir())
+    assert {"ce-s0", "gce-s0", "rte-s0", "comparison.md", "comparison.png"} <= {path.name for path in folder.iterdir()}
+    again = rte("resume", str(folder), cwd=tmp_path)  # nothing is left to train: the same table once more
+    assert again.returncode == 0, again.stderr
+    assert (
+        again.stdout.split("digits, ")[1].split("The run folders")[0]
+        == done.stdout.split("digits, ")[1].split("The run folders")[0]
+    )
 
 
 def test_a_signal_saves_and_resume_finishes(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ ORDER = (
     ("config",),
     ("run",),
     ("search",),
+    ("compare",),
     ("report",),
     ("reproduce",),
     ("estimator",),

@@ -64,8 +64,17 @@ Address = Annotated[
 Dashboard = Annotated[bool, typer.Option("--dashboard", help="Start Ray's dashboard, on this machine only.")]
 Resume = Annotated[Path | None, typer.Option("--resume", help="Go on with the search in this folder.")]
 
-Methods = Annotated[str, typer.Option("--methods", "-m", help="Names, separated by commas.")]
-OutOfMany = Annotated[Path | None, typer.Option("--out", "-o", help="The folder to make, one run folder per method.")]
+Methods = Annotated[
+    str,
+    typer.Option("--methods", "-m", help="Names, separated by commas; all; or paper: those of the paper's tables."),
+]
+Rates = Annotated[
+    str | None,
+    typer.Option("--rates", help="Factors of the learning rate to choose from for each method, such as 0.3,1,3."),
+]
+OutOfMany = Annotated[
+    Path | None, typer.Option("--out", "-o", help="The folder to make, with a run folder for each method and seed.")
+]
 
 Which = Annotated[str | None, typer.Option(help="checkpoint (the last state) or selected.")]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Also write the numbers to this file.")]
@@ -101,7 +110,7 @@ Results = Annotated[
     Path | None,
     typer.Option("--results", help="Where TABLE.json goes: results, or OUT/results if settings are changed."),
 ]
-Seeds = Annotated[int, typer.Option("--seeds", min=1, help="Runs of each cell, with seeds 0 to N-1.")]
+Seeds = Annotated[int, typer.Option("--seeds", min=1, help="How many runs of each, with seeds one after another.")]
 Only = Annotated[
     list[str] | None, typer.Option("--only", help="Cells whose row, column or data contains this; repeatable.")
 ]

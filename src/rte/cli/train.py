@@ -1,9 +1,7 @@
-"""`rte fit`, `compare` and `resume`."""
+"""`rte fit` and `rte resume`."""
 
 from __future__ import annotations
 
-import os
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +13,6 @@ from rte.cli.words import (
     interruptible,
     make_config,
     make_console,
-    method_names,
     read_budget,
     run_name,
 )
@@ -57,57 +54,16 @@ def fit(
 
 
 @app.command()
-def compare(
-    data: opt.Data = "digits",
-    methods: opt.Methods = "ce,gce,rte",
-    preset: opt.Preset = None,
-    noise: opt.Noise = None,
-    net: opt.Net = None,
-    init: opt.Init = None,
-    frozen: opt.Frozen = False,
-    epochs: opt.Epochs = None,
-    budget: opt.Budget = None,
-    seed: opt.Seed = None,
-    settings: opt.Set = None,
-    data_dir: opt.DataDir = None,
-    trust_code: opt.TrustCode = False,
-    out: opt.OutOfMany = None,
-) -> None:
-    """Train several methods on the same noisy labels and print one table."""
-    from rte.files import unused
-    from rte.report.progress import Bars
-    from rte.report.tables import comparison
-    from rte.run.start import refuse_taken
-
-    seconds = read_budget(budget, epochs)
-    names = method_names(methods)
-    rest: dict[str, Any] = {"init": init, "frozen": frozen, "trust_code": trust_code}
-    configs = [make_config(data, name, preset, noise, net, epochs, seed, settings, **rest) for name in names]
-    announce(configs[0])
-    folder = out or unused(Path("runs") / run_name(configs[0], "compare"))
-    if "RANK" not in os.environ:  # torchrun may start a process anew, which then finds its own folders
-        for config in configs:
-            refuse_taken(folder / config.method_label)
-    console = make_console()
-    results: list[dict[str, Any]] = []
-    with Bars(console) as bars:
-        for config in configs:
-            same = config.with_net(results[0]["net"]) if results and seconds else config  # which a budget may choose
-            begun = time.monotonic() if results else STARTED
-            results.append(train_run(same, folder / config.method_label, data_dir, bars, seconds, begun))
-    console.print(comparison(results))
-    console.print(
-        "Run folders:", *(f"  {folder / config.method_label}" for config in configs), sep="\n", highlight=False
-    )
-
-
-@app.command()
 def resume(run: opt.Run, data_dir: opt.DataDir = None, trust_code: opt.TrustCode = False) -> None:
-    """Go on with a run that was stopped or killed, exactly where its last checkpoint left it."""
+    """Go on with a run or a comparison that was stopped or killed, exactly where its last checkpoint left it."""
+    from rte.cli.compare import go_on
     from rte.report.progress import Bars
     from rte.run.folder import read_config
     from rte.run.start import resume as resume_run
 
+    if (run / "compare.json").is_file():
+        go_on(run, data_dir, trust_code=trust_code)
+        return
     config = read_config(run, trust_code=trust_code)
     with Bars(make_console()) as bars:
         result = interruptible(lambda: resume_run(run, data_dir=data_dir, observer=bars.run(config.method_label)), run)

@@ -201,6 +201,17 @@ class Exponential(Settings):
         return min(ends), max(ends)
 
 
+SCALE = ("value", "scale", "start", "end", "peak", "values")
+"""The fields of schedules that their values are proportional to."""
+
+
+def scaled(schedule: AnySchedule, factor: float) -> AnySchedule:
+    """The schedule whose values are `factor` times as high."""
+    fields = {name: value for name, value in schedule if name in SCALE}
+    times = {name: tuple(factor * v for v in old) if name == "values" else factor * old for name, old in fields.items()}
+    return schedule.model_copy(update=times)
+
+
 NUMBER = r"[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?"
 WAVE = re.compile(
     rf"(?:({NUMBER})\*)?(cos|sin)\((?:({NUMBER})\*)?pi\*k/(?:\((\d+)\*K\)|(\d+)/K|K)\)"  # a*cos(7*pi*k/(16*K))

@@ -11,6 +11,8 @@ from rte.methods.base import Progress as Moment
 from rte.train.trainer import Scores
 
 CELLS = 1_000_000
+SHOWN = 12
+"""Runs of a series that are shown at a time: the latest ones."""
 
 
 class RunBar:
@@ -58,4 +60,6 @@ class Bars:
         self.progress.stop()
 
     def run(self, title: str) -> RunBar:
+        for task in self.progress.tasks[: 1 - SHOWN]:
+            self.progress.update(task.id, visible=False)
         return RunBar(self.progress, title)

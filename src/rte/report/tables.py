@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from rich.table import Table
@@ -14,20 +13,6 @@ Result = dict[str, Any]
 
 def percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f}"
-
-
-def comparison(results: Sequence[Result]) -> Table:
-    """One row per run: accuracy, share of wrong labels memorised, time."""
-    table = Table(title=heading(results[0]))
-    for name in ("method", "accuracy last %", "last5 %", "best %", "wrong labels memorised %", "training s"):
-        table.add_column(name, justify="left" if name == "method" else "right")
-    leader = max(results, key=lambda result: result.get("test", {}).get("last", 0.0))
-    for result in results:
-        test, memory = result.get("test", {}), result.get("memorisation", {})
-        cells = [result["method"], *(percent(test.get(name)) for name in ("last", "last5", "best"))]
-        cells += [percent(memory.get("memorised")), f"{result['train_seconds']:.0f}"]
-        table.add_row(*cells, style="bold" if result is leader else "")
-    return table
 
 
 def heading(result: Result) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from rte import registry
 from rte.errors import ConfigError, did_you_mean
 
 Size = Literal["paper", "laptop"]
@@ -112,3 +113,11 @@ def chosen(name: str, size: Size) -> list[Table]:
     from rte.reproduce.tables import TABLES
 
     return [table for table in TABLES if size in table.sizes]
+
+
+def compared() -> list[str]:
+    """The methods that have a row of ours in a table of the paper."""
+    from rte.reproduce.tables import TABLES
+
+    rows = {str(cell.settings.get("method", {}).get("name", "rte")) for table in TABLES for cell in table.cells}
+    return [name for name in registry.methods() if name in rows]

@@ -22,7 +22,7 @@ from rte.noise.inject import corrupt
 from rte.reproduce.measure import measure, taken
 from rte.reproduce.plan import INTERVAL, POPULATION, Job, anchored, check_same
 from rte.run.build import load_dataset
-from rte.run.start import resume, start
+from rte.run.start import start_or_resume
 from rte.train.trainer import Observer
 
 
@@ -112,14 +112,10 @@ def _bring(job: Job, measuring: bool, number: int, out: Path, data_dir: Path | N
 
 def _train(job: Job, folder: Path, data_dir: Path | None, observer: Observer) -> None:
     """Begin a run, or go on with one."""
-    if folder.exists() and not (folder / "noise.json").is_file():  # killed before its first step
-        shutil.rmtree(folder)
-    if not folder.exists():
-        start(job.config, folder, data_dir=data_dir, observer=observer)
-        return
-    check_same(folder, job.config)
+    if (folder / "noise.json").is_file():
+        check_same(folder, job.config)
     try:
-        resume(folder, data_dir=data_dir, observer=observer)
+        start_or_resume(job.config, folder, data_dir=data_dir, observer=observer)
     except CheckpointError as error:
         raise CheckpointError(f"{error} (Delete {folder} to train this run of the grid anew.)") from None
 

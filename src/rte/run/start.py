@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from rte.files import read_json, refuse_folder, write_json
 from rte.run.budget import FILE, by_clock, copy_path, fit_network, refuse_short, with_budget
 from rte.run.build import Prepared, load_dataset, make_trainer, prepare, settled
 from rte.run.folder import LAST_FOUNDED, check_data, data_folder, fitting, found, held, read_config, read_state
+from rte.run.memory import Peak
 from rte.run.result import summary
 from rte.train import checkpoint
 from rte.train.distributed import World
@@ -85,6 +87,25 @@ def resume(
         return _train(prepared, folder, trainer, examiner, state)
 
 
+def start_or_resume(
+    config: RunConfig,
+    folder: Path,
+    *,
+    data_dir: Path | None = None,
+    observer: Observer | None = None,
+    budget: float | None = None,
+    started: float | None = None,
+    trust_code: bool = False,
+) -> dict[str, Any]:
+    """Begin a run of a series, or go on with it; what was killed before its first step is begun again."""
+    world = World.join()
+    if world.first and folder.exists() and not (folder / LAST_FOUNDED).is_file() and not world.claimed(folder):
+        shutil.rmtree(folder)
+    if world.any([world.first and (folder / LAST_FOUNDED).is_file()])[0]:
+        return resume(folder, data_dir=data_dir, observer=observer, trust_code=trust_code)
+    return start(config, folder, data_dir=data_dir, observer=observer, budget=budget, started=started)
+
+
 def _trainer(prepared: Prepared, folder: Path, observer: Observer | None, world: World) -> tuple[Trainer, Examiner]:
     """A trainer whose first process keeps its checkpoints in the folder and shows its progress."""
 
@@ -115,9 +136,10 @@ def _train(
         else:
             with fitting(folder):
                 trainer.restore(state)
-        trainer.fit()
+        with Peak(trainer.device) as memory:
+            trainer.fit()
         if first:
-            write_json(folder / "result.json", summary(prepared, trainer, examiner))
+            write_json(folder / "result.json", {**summary(prepared, trainer, examiner), "memory": memory.bytes})
         trainer.world.wait()
         result: dict[str, Any] = read_json(folder / "result.json")
         return result

@@ -1,0 +1,107 @@
+"""`rte compare`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from rte.cli import options as opt
+from rte.cli.app import STARTED, app
+from rte.cli.words import make_config, make_console, read_budget, run_name
+
+if TYPE_CHECKING:
+    from rte.compare.plan import Comparison
+
+
+@app.command()
+def compare(
+    data: opt.Data = "digits",
+    methods: opt.Methods = "ce,gce,rte",
+    preset: opt.Preset = None,
+    noise: opt.Noise = None,
+    net: opt.Net = None,
+    epochs: opt.Epochs = None,
+    budget: opt.Budget = None,
+    seeds: opt.Seeds = 1,
+    rates: opt.Rates = None,
+    seed: opt.Seed = None,
+    settings: opt.Set = None,
+    data_dir: opt.DataDir = None,
+    out: opt.OutOfMany = None,
+) -> None:
+    """Train several methods on the same noisy labels and print one table.
+
+    Every method gets the same network, optimiser, seeds, and epochs (or time, with --budget). What a method's authors
+    set in epochs is a share of the run. With --rates each method gets the best learning rate, chosen on held-out noisy
+    labels. A stopped comparison goes on with `rte resume`.
+    """
+    from rte import registry
+    from rte.compare.plan import named, plan
+    from rte.files import unused
+    from rte.reproduce.define import compared
+
+    seconds = read_budget(budget, epochs)
+
+    def configure(name: str) -> Any:
+        return make_config(data, name, preset, noise, net, epochs, seed, settings)
+
+    groups = {"all": registry.methods, "paper": compared}
+    names = groups[methods]() if methods in groups else named(methods)
+    comparison, notes = plan(names, configure, group=methods in groups, seeds=seeds, rates=rates, budget=seconds)
+    for note in notes:
+        print(f"rte: {note}", file=sys.stderr)
+    folder = out or unused(Path("runs") / run_name(comparison.configs[0], "compare"))
+    run_comparison(comparison, folder, data_dir, new=True)
+
+
+def go_on(folder: Path, data_dir: Path | None) -> None:
+    """A comparison that was stopped or killed."""
+    from rte.compare.runner import reopen
+
+    comparison, where = reopen(folder, data_dir)
+    run_comparison(comparison, folder, where, new=False)
+
+
+def run_comparison(comparison: Comparison, folder: Path, data_dir: Path | None, *, new: bool) -> None:
+    from rte.compare.runner import begin, train
+    from rte.files import write_atomic
+    from rte.report.comparison import draw, page, table
+    from rte.report.progress import Bars
+    from rte.report.tables import heading
+    from rte.train.distributed import World
+    from rte.train.trainer import Interrupted
+
+    console = make_console()
+    if new:
+        begin(comparison, folder, data_dir)
+    try:
+        with Bars(console) as bars:
+            rows = train(comparison, folder, data_dir=data_dir, watch=bars.run, started=STARTED)
+    except Interrupted as stop:
+        print(f"rte: stopped by {stop}; the state is saved, go on with `rte resume {folder}`.", file=sys.stderr)
+        raise typer.Exit(130) from None
+    if not World.join().first:
+        return
+    done = [row for row in rows if not row.failed]
+    for row in rows:
+        if row.failed:
+            print(f"rte: {row.method} failed: {row.failed}", file=sys.stderr)
+    if not done:
+        raise typer.Exit(1)
+    title = heading(_first_result(folder, done[0].folders[0]))
+    command = shlex.join(["rte", *sys.argv[1:]]) if new else f"rte resume {folder}"
+    write_atomic(folder / "comparison.md", lambda file: file.write(page(title, rows, command).encode()))
+    draw(done, folder, title)
+    console.print(table(title, rows))
+    console.print(f"The run folders, the table and the figure are in {folder}", highlight=False)
+
+
+def _first_result(folder: Path, name: str) -> dict[str, Any]:
+    from rte.files import read_json
+
+    result: dict[str, Any] = read_json(folder / name / "result.json")
+    return result

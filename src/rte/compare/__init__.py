@@ -1,0 +1,1 @@
+"""Several methods side by side: the same data, noise, network, seeds, and epochs or time for all."""
