@@ -132,7 +132,7 @@ def test_other_errors_stop_the_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     def broken(*arguments: Any, **rest: Any) -> None:
         raise DataError("the disk is on fire; put it out.")
 
-    monkeypatch.setattr(runner, "start", broken)
+    monkeypatch.setattr(runner, "start_or_resume", broken)
     with pytest.raises(DataError, match="put it out"):
         grid(tmp_path)
     assert not list(tmp_path.glob("*/failure.json"))
