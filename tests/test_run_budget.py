@@ -15,7 +15,9 @@ from conftest import quick
 from test_train_trainer import StopAfter, same
 
 from rte import nets
-from rte.config import RunConfig
+from rte.compare.plan import plan
+from rte.compare.runner import train
+from rte.config import RunConfig, resolve
 from rte.errors import ConfigError
 from rte.evaluate.examiner import Examiner
 from rte.files import read_json
@@ -199,28 +201,27 @@ def test_the_speed_is_asked_for_only_where_there_is_a_choice(monkeypatch: pytest
     assert asked == ["fp32"]
 
 
-@pytest.mark.parametrize(("given", "second"), [("1m", "compact-16"), (None, "compact-8")])
+@pytest.mark.parametrize(("given", "second"), [(60.0, "compact-16"), (None, "compact-8")])
 def test_methods_are_compared_on_the_network_that_the_first_one_got_each_in_the_same_time(
-    given: str | None, second: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    given: float | None, second: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from rte.cli.train import compare
-
     seen: list[tuple[str, tuple[str, ...]]] = []
-    times: list[tuple[float | None, float]] = []
+    times: list[tuple[float | None, float | None]] = []
 
-    def start(config: RunConfig, folder: Path, **kwargs: Any) -> dict[str, Any]:
+    def begin(config: RunConfig, folder: Path, **kwargs: Any) -> dict[str, Any]:
         seen.append((config.net.name, config.net.wider))
         times.append((kwargs["budget"], kwargs["started"]))
-        return {"net": "compact-16"}
+        return {"net": "compact-16", "epochs": 1, "train_seconds": 1.0, "test": {"last": 0.5}}
 
-    monkeypatch.setattr("rte.run.start.start", start)
-    monkeypatch.setattr("rte.report.tables.comparison", lambda results: "")
-    settings = ["net.name=compact-8", "net.wider=['compact-16']"]
-    compare("digits", methods="ce,gce", budget=given, settings=settings, out=tmp_path)
+    monkeypatch.setattr("rte.compare.runner.start_or_resume", begin)
+    net = {"name": "compact-8", "wider": ["compact-16"]}
+    comparison, _ = plan(
+        ["ce", "gce"], lambda name: resolve("digits", {"net": net, "method": {"name": name}}), budget=given
+    )
+    train(comparison, tmp_path, data_dir=None, watch=lambda title: None, started=5.0)
     assert [name for name, _ in seen] == ["compact-8", second]
     assert seen[0][1] == ("compact-16",)
-    assert [seconds for seconds, _ in times] == [None if given is None else 60.0] * 2
-    assert times[1][1] > times[0][1], "the second one's time begins when it does"
+    assert times == [(given, 5.0), (given, None)], "the second one's time begins when it does"
 
 
 # ---- the path

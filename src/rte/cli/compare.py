@@ -11,7 +11,7 @@ import typer
 
 from rte.cli import options as opt
 from rte.cli.app import STARTED, app
-from rte.cli.words import make_config, make_console, read_budget, run_name
+from rte.cli.words import announce, make_config, make_console, read_budget, run_name
 
 if TYPE_CHECKING:
     from rte.compare.plan import Comparison
@@ -24,6 +24,8 @@ def compare(
     preset: opt.Preset = None,
     noise: opt.Noise = None,
     net: opt.Net = None,
+    init: opt.Init = None,
+    frozen: opt.Frozen = False,
     epochs: opt.Epochs = None,
     budget: opt.Budget = None,
     seeds: opt.Seeds = 1,
@@ -31,6 +33,7 @@ def compare(
     seed: opt.Seed = None,
     settings: opt.Set = None,
     data_dir: opt.DataDir = None,
+    trust_code: opt.TrustCode = False,
     out: opt.OutOfMany = None,
 ) -> None:
     """Train several methods on the same noisy labels and print one table.
@@ -47,31 +50,34 @@ def compare(
     seconds = read_budget(budget, epochs)
 
     def configure(name: str) -> Any:
-        return make_config(data, name, preset, noise, net, epochs, seed, settings)
+        rest: dict[str, Any] = {"init": init, "frozen": frozen, "trust_code": trust_code}
+        return make_config(data, name, preset, noise, net, epochs, seed, settings, **rest)
 
     groups = {"all": registry.methods, "paper": compared}
     names = groups[methods]() if methods in groups else named(methods)
     comparison, notes = plan(names, configure, group=methods in groups, seeds=seeds, rates=rates, budget=seconds)
     for note in notes:
         print(f"rte: {note}", file=sys.stderr)
+    announce(comparison.configs[0])
     folder = out or unused(Path("runs") / run_name(comparison.configs[0], "compare"))
-    run_comparison(comparison, folder, data_dir, new=True)
+    run_comparison(comparison, folder, data_dir, new=True, trust_code=trust_code)
 
 
-def go_on(folder: Path, data_dir: Path | None) -> None:
+def go_on(folder: Path, data_dir: Path | None, *, trust_code: bool) -> None:
     """A comparison that was stopped or killed."""
     from rte.compare.runner import reopen
 
-    comparison, where = reopen(folder, data_dir)
-    run_comparison(comparison, folder, where, new=False)
+    comparison, where = reopen(folder, data_dir, trust_code=trust_code)
+    run_comparison(comparison, folder, where, new=False, trust_code=trust_code)
 
 
-def run_comparison(comparison: Comparison, folder: Path, data_dir: Path | None, *, new: bool) -> None:
+def run_comparison(comparison: Comparison, folder: Path, data_dir: Path | None, *, new: bool, trust_code: bool) -> None:
     from rte.compare.runner import begin, train
     from rte.files import write_atomic
     from rte.report.comparison import draw, page, table
     from rte.report.progress import Bars
     from rte.report.tables import heading
+    from rte.run.folder import held
     from rte.train.distributed import World
     from rte.train.trainer import Interrupted
 
@@ -79,8 +85,9 @@ def run_comparison(comparison: Comparison, folder: Path, data_dir: Path | None, 
     if new:
         begin(comparison, folder, data_dir)
     try:
-        with Bars(console) as bars:
-            rows = train(comparison, folder, data_dir=data_dir, watch=bars.run, started=STARTED)
+        with held(folder, World.join()), Bars(console) as bars:
+            where: dict[str, Any] = {"data_dir": data_dir, "trust_code": trust_code}
+            rows = train(comparison, folder, watch=bars.run, started=STARTED, **where)
     except Interrupted as stop:
         print(f"rte: stopped by {stop}; the state is saved, go on with `rte resume {folder}`.", file=sys.stderr)
         raise typer.Exit(130) from None

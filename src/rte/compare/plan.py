@@ -65,8 +65,9 @@ class Comparison:
         }
 
     @classmethod
-    def from_tree(cls, tree: dict[str, Any]) -> Comparison:
-        configs = tuple(RunConfig.from_tree(each) for each in tree["methods"])
+    def from_tree(cls, tree: dict[str, Any], *, trust_code: bool = False) -> Comparison:
+        """`trust_code`: code that is not part of the package, and that the settings name, may run."""
+        configs = tuple(RunConfig.from_tree(each, trust_code) for each in tree["methods"])
         return cls(configs, int(tree["seeds"]), tuple(map(float, tree["rates"])), tree["budget"])
 
 
@@ -128,5 +129,5 @@ def best(values: Sequence[tuple[float, float | None]]) -> float | None:
 
 
 def label(config: RunConfig) -> str:
-    """What a method is called in tables and folders: its name, or that of its class if it is somebody's own."""
-    return config.method_name.rpartition(":")[2]
+    """What a method is called in tables and folders."""
+    return config.method_label

@@ -14,9 +14,9 @@ from typing import Any
 from rte.compare.plan import Comparison, Run, best, label
 from rte.compare.summary import Result, Row, summarise
 from rte.config import RunConfig
-from rte.errors import CheckpointError, TrainingError, UserError
+from rte.errors import CheckpointError, TrainingError, UntrustedCode, UserError
 from rte.files import read_json, write_json
-from rte.run.start import start_or_resume
+from rte.run.start import refuse_taken, start_or_resume
 from rte.train.distributed import World
 from rte.train.trainer import Observer
 
@@ -34,23 +34,26 @@ def begin(comparison: Comparison, folder: Path, data_dir: Path | None) -> None:
 
 
 def _found(comparison: Comparison, folder: Path, data_dir: Path | None) -> None:
+    refuse_taken(folder)
     try:
         folder.mkdir(parents=True)
-    except FileExistsError:
-        raise CheckpointError(
-            f"the folder {folder} exists already; choose another with --out, or go on with `rte resume {folder}`."
-        ) from None
     except OSError as error:
         raise UserError(f"cannot make the folder {folder} ({error.strerror}); choose another with --out.") from None
     where = None if data_dir is None else str(data_dir.resolve())
     write_json(folder / FILE, {**comparison.tree(), "data_dir": where})
 
 
-def reopen(folder: Path, data_dir: Path | None) -> tuple[Comparison, Path | None]:
+def reopen(folder: Path, data_dir: Path | None, *, trust_code: bool = False) -> tuple[Comparison, Path | None]:
     """What a folder compares, and where its data is looked for."""
     tree = read_json(folder / FILE)
-    where = tree.pop("data_dir")
-    return Comparison.from_tree(tree), data_dir or (None if where is None else Path(where))
+    try:
+        where = tree.pop("data_dir")
+        comparison = Comparison.from_tree(tree, trust_code=trust_code)
+    except UntrustedCode as error:
+        raise UntrustedCode(f"{folder}: {error}") from None
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise CheckpointError(f"{folder / FILE} is damaged; start the comparison anew in another folder.") from None
+    return comparison, data_dir or (None if where is None else Path(where))
 
 
 def train(
@@ -60,6 +63,7 @@ def train(
     data_dir: Path | None,
     watch: Callable[[str], Observer],
     started: float | None = None,
+    trust_code: bool = False,
 ) -> list[Row]:
     """Bring every run to its end; returns a row of numbers for each method. `started`: when the first budget begins.
 
@@ -73,7 +77,7 @@ def train(
         nonlocal net, started
         config = run.config if net is None else run.config.with_net(net)
         results[run.folder] = result = _bring(
-            replace(run, config=config), folder, data_dir, watch, comparison.budget, started
+            replace(run, config=config), folder, data_dir, watch, comparison.budget, started, trust_code
         )
         started = None
         if comparison.budget is not None and "failed" not in result:
@@ -103,6 +107,7 @@ def _bring(
     watch: Callable[[str], Observer],
     budget: float | None,
     started: float | None,
+    trust_code: bool,
 ) -> Result:
     """One run to its end: its final numbers, or {"failed": why}."""
     path, world = folder / run.folder, World.join()
@@ -114,9 +119,8 @@ def _bring(
         result: dict[str, Any] = read_json(path / "result.json")
         return _checked(result, run.config, path)
     try:
-        return start_or_resume(
-            run.config, path, data_dir=data_dir, observer=watch(run.folder), budget=budget, started=started
-        )
+        observer, times = watch(run.folder), {"budget": budget, "started": started}
+        return start_or_resume(run.config, path, data_dir=data_dir, observer=observer, trust_code=trust_code, **times)
     except TrainingError as error:
         if world.first:
             write_json(failure, {"failed": str(error)})
@@ -125,7 +129,7 @@ def _bring(
 
 def _checked(result: Result, config: RunConfig, path: Path) -> Result:
     """The numbers of a finished run, which must be the one that is compared."""
-    if (result["method"], result["seed"]) != (config.method_name, config.seed):
+    if (result["method"], result["seed"]) != (config.method_label, config.seed):
         raise CheckpointError(f"{path} holds another run than {FILE} says; move it away, then go on.")
     return result
 
