@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rte.compare.plan import Comparison, best, named, parse_rates, plan
+from rte.compare.plan import Comparison, best, parse_rates, plan
 from rte.config import RunConfig, resolve
 from rte.errors import ConfigError
 
@@ -75,8 +75,6 @@ def test_factors_that_are_none_are_refused(text: str) -> None:
 def test_a_method_is_named_once() -> None:
     with pytest.raises(ConfigError, match="--methods names co_teaching twice"):
         plan(["co_teaching", "co-teaching"], configure)
-    with pytest.raises(ConfigError, match="names no method"):
-        named(" , ")
 
 
 def test_methods_of_a_group_that_need_trusted_examples_are_left_out_without_them(

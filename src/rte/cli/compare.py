@@ -11,7 +11,7 @@ import typer
 
 from rte.cli import options as opt
 from rte.cli.app import STARTED, app
-from rte.cli.words import announce, make_config, make_console, read_budget, run_name
+from rte.cli.words import announce, make_config, make_console, method_names, read_budget, run_name
 
 if TYPE_CHECKING:
     from rte.compare.plan import Comparison
@@ -43,7 +43,7 @@ def compare(
     labels. A stopped comparison goes on with `rte resume`.
     """
     from rte import registry
-    from rte.compare.plan import named, plan
+    from rte.compare.plan import plan
     from rte.files import unused
     from rte.reproduce.define import compared
 
@@ -54,7 +54,7 @@ def compare(
         return make_config(data, name, preset, noise, net, epochs, seed, settings, **rest)
 
     groups = {"all": registry.methods, "paper": compared}
-    names = groups[methods]() if methods in groups else named(methods)
+    names = groups[methods]() if methods in groups else method_names(methods)
     comparison, notes = plan(names, configure, group=methods in groups, seeds=seeds, rates=rates, budget=seconds)
     for note in notes:
         print(f"rte: {note}", file=sys.stderr)

@@ -74,7 +74,7 @@ def method_names(text: str) -> list[str]:
     """The names in "ce,gce,rte", each once."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise UserError("--methods names no method; give some, such as ce,gce,rte.")
+        raise UserError("--methods names no method; give some, such as ce,gce,rte, or all, or paper.")
     spelt = [name.replace("-", "_") for name in names]
     for k, name in enumerate(spelt):
         if name in spelt[:k]:

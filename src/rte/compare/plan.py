@@ -101,14 +101,6 @@ def plan(
     return Comparison(tuple(configs), seeds, factors, budget), notes
 
 
-def named(methods: str) -> list[str]:
-    """The names in "ce,gce,rte"."""
-    names = [name.strip() for name in methods.split(",") if name.strip()]
-    if not names:
-        raise ConfigError("--methods names no method; give some, such as ce,gce,rte, or all, or paper.")
-    return names
-
-
 def parse_rates(text: str | None) -> tuple[float, ...]:
     """Factors of the learning rate, from "0.3,1,3"."""
     if text is None:
