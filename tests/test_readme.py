@@ -19,7 +19,9 @@ def blocks(page: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
 
 
-@pytest.mark.parametrize(("page", "number"), [("README.md", 0), ("README.md", 1), ("docs/estimator.md", 0)])
+@pytest.mark.parametrize(
+    ("page", "number"), [("README.md", 0), ("README.md", 1), ("docs/estimator.md", 0), ("docs/vectors.md", 0)]
+)
 def test_python_block(page: str, number: int, tmp_path: Path) -> None:
     code = blocks(page)[number]
     done = subprocess.run(
@@ -32,6 +34,7 @@ def test_every_python_block_is_covered() -> None:
     assert len(blocks("README.md")) == 2
     assert len(blocks("docs/extending.md")) == 2
     assert len(blocks("docs/estimator.md")) == 1
+    assert len(blocks("docs/vectors.md")) == 1
 
 
 def test_every_link_points_at_something() -> None:

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 
 from rte.config import resolve
 from rte.data.types import ArrayImages, ArrayVectors
-from rte.errors import DataError
+from rte.errors import ConfigError, DataError
 from rte.files import read_json
 from rte.run.build import load_dataset, prepare
 from rte.run.inputs import ImageSpec, VectorSpec, from_json
@@ -86,3 +86,19 @@ def test_a_killed_run_on_vectors_goes_on_bit_for_bit(vectors: Path, tmp_path: Pa
     again = resume(tmp_path / "killed")
     assert again["test"] == whole["test"]
     assert read_json(tmp_path / "killed" / "input.json") == read_json(tmp_path / "whole" / "input.json")
+
+
+@pytest.mark.parametrize(("dim", "name"), [(16, "mlp"), (384, "linear")])
+def test_the_network_suits_the_length_of_the_vectors_and_is_recorded(dim: int, name: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "set.npz", x_train=rng.normal(size=(600, dim)), y_train=np.arange(600) % 3)
+    run = config(tmp_path / "set.npz", "ce", epochs=1)
+    assert run.net.name == "auto"
+    start(run, tmp_path / "run")
+    assert read_json(tmp_path / "run" / "config.json")["net"]["name"] == name
+
+
+def test_images_need_a_network_by_name() -> None:
+    run = resolve("digits", {"net": {"name": "auto"}})
+    with pytest.raises(ConfigError, match=r"net\.name = auto chooses a network for vectors; name one for images"):
+        prepare(run, load_dataset(run, None))

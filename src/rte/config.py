@@ -79,7 +79,7 @@ class RunConfig:
         method_name, method = _named(tree, "method")
         models = {**SECTIONS, "views": registry.views(data_name)}
         sections: Tree = {name: validate(model, tree.get(name, {}), name) for name, model in models.items()}
-        for network in (sections["net"].name, *sections["net"].wider):
+        for network in {sections["net"].name, *sections["net"].wider} - {"auto"}:
             registry.network(network, trusted=_trusted(trust, network))
         own = registry.method(method_name, trusted=_trusted(trust, method_name))
         return cls(

@@ -14,7 +14,7 @@ Trained = Literal["whole", "last-stage", "frozen"]
 class NetConfig(Settings):
     """The network."""
 
-    name: str = setting("compact", "see `rte list nets`")
+    name: str = setting("compact", "see `rte list nets`; vectors: auto takes one that suits their length")
     dropout: float = setting(0.0, "share of activations dropped inside residual blocks", ge=0.0, lt=1.0)
     init: str | None = setting(None, "start from trained weights: a file of them, or efficientnet-lite0; decides name")
     init_sha256: str | None = setting(None, "of those weights; a run records it, and goes on with no others")

@@ -23,7 +23,7 @@ from rte.nets.base import Net
 from rte.noise.inject import Manifest, corrupt
 from rte.noise.trusted import trusted_rows
 from rte.rng import fold
-from rte.run.inputs import InputSpec, describe
+from rte.run.inputs import InputSpec, describe, suited
 from rte.run.pretrained import recognised, trained_network
 from rte.train.device import check_precision, choose_device, faster_in_half, keep_memory, set_arithmetic
 from rte.train.distributed import World
@@ -77,7 +77,13 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
         )
     spec = describe(config, dataset, len(train_rows))
     return Prepared(
-        config, dataset, manifest, spec, train_rows, val_rows, np.searchsorted(train_rows, trusted).astype(np.int64)
+        suited(config, spec),
+        dataset,
+        manifest,
+        spec,
+        train_rows,
+        val_rows,
+        np.searchsorted(train_rows, trusted).astype(np.int64),
     )
 
 

@@ -23,6 +23,9 @@ from rte.views.viewer import Viewer
 
 MIXED_SIZE = 64
 """The side that images of differing or large size are brought to, unless views.size says otherwise."""
+EMBEDDED = 100
+"""From so many numbers on, vectors count as embeddings, whose classes a linear layer can tell apart. Between 16 numbers
+(letter, where a perceptron is better) and 384 (Banking77, where a linear layer is): docs/vectors.md."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,15 @@ class VectorSpec:
         """Refuse examples that the model was not trained for."""
         if (found := as_vectors(source).dim) != self.dim:
             raise DataError(f"the vectors have {found} numbers, the model was trained on {self.dim}; make them alike.")
+
+
+def suited(config: RunConfig, spec: InputSpec) -> RunConfig:
+    """The settings with a network by name, where `auto` left it to the data."""
+    if config.net.name != "auto":
+        return config
+    if not isinstance(spec, VectorSpec):
+        raise ConfigError("net.name = auto chooses a network for vectors; name one for images, see `rte list nets`.")
+    return config.with_net("linear" if spec.dim >= EMBEDDED else "mlp")
 
 
 InputSpec: TypeAlias = ImageSpec | VectorSpec
