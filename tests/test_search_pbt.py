@@ -193,7 +193,7 @@ def test_only_intervals_under_way_are_lost(life: Life, tmp_path: Path) -> None:
 @pytest.mark.slow
 @needs_proc
 def test_the_winner_is_an_ordinary_run(life: Life) -> None:
-    names = "checkpoint.pt config.json environment.json input.json journal.jsonl noise.json population.jsonl "
+    names = ".lock checkpoint.pt config.json environment.json input.json journal.jsonl noise.json population.jsonl "
     names += "result.json schedule.json schedules.png selected.pt tune.json"
     assert sorted(path.name for path in life.folder.iterdir()) == names.split()
     result, records = read_json(life.folder / "result.json"), read_records(life.folder)
