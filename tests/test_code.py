@@ -226,7 +226,8 @@ def test_a_folder_and_its_code_may_be_moved(mine: Path, monkeypatch: pytest.Monk
 def plugin(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site = mine / "site"
     site.mkdir()
-    (site / "my_plugin_for_rte.py").write_text(METHOD + NET)
+    asking = METHOD.replace("Sharp", "Asking").replace("summary =", "told =").replace("setting(2.0", "setting(...")
+    (site / "my_plugin_for_rte.py").write_text(METHOD + NET + asking)
     info = site / "my_plugin-0.3.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-plugin\nVersion: 0.3\n")
@@ -234,6 +235,7 @@ def plugin(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "[rte.methods]",
         "sharp = my_plugin_for_rte:Sharp",
         "broken = my_plugin_for_rte:Nothing",
+        "asking = my_plugin_for_rte:Asking",
         "ce = os:system",
     ]
     points += ["[rte.nets]", "flat-net = my_plugin_for_rte:Flat"]
@@ -263,6 +265,18 @@ def test_entry_points_are_names_like_the_packages_own(mine: Path) -> None:
     shutil.rmtree(mine / "site")
     with pytest.raises(CheckpointError, match=r"the method is sharp of the package my-plugin 0\.3, .* not installed"):
         read_config(mine / "run", trust_code=True)
+
+
+@pytest.mark.usefixtures("plugin")
+def test_the_list_is_shown_whatever_packages_bring(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run("list", "methods", monkeypatch=monkeypatch) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "sharp: cross-entropy of sharper logits" in said
+    assert "broken: my_plugin_for_rte:Nothing: there is no Nothing" in said
+    assert re.search(r"asking: asking failed at .*: ValidationError: .*scale", said)
 
 
 # ---- nobody's code runs by itself

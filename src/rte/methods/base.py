@@ -136,7 +136,7 @@ class Method(nn.Module):
     """The base of every method: one network trained by `loss`. Override what differs."""
 
     Config: ClassVar[type[Settings]]
-    summary: ClassVar[str]
+    summary: ClassVar[str] = ""
     paper: ClassVar[str] = ""
     """Who published it, and when: "Zhang & Sabuncu, 2018"."""
     reproduced: ClassVar[bool] = False

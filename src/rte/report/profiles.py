@@ -51,6 +51,8 @@ def profiles() -> list[Profile | tuple[str, str]]:
                 found.append(profile(name))
             except UserError as error:
                 found.append((name, str(error)))
+            except Exception as error:  # of code that is not ours: the list is shown all the same
+                found.append((name, str(code.blame(error, name))))
     return found
 
 
