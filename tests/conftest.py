@@ -47,6 +47,10 @@ WORK = {"fit", "steps", "start", "resume", "subprocess", "torchrun", "getfixture
 """What tests call that train, start programs or corrupt pictures: `--quick` leaves them out unless marked `core`."""
 
 
+OURS = ("test_", "conftest", "tiny", "learning")
+"""How modules of the tests are called, whose functions are looked into."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="only tests that neither train nor start programs")
 
@@ -78,7 +82,7 @@ def works(function: Any, seen: set[Any]) -> bool:
     seen.add(code)
     names = set(names_in(code))
     here = [function.__globals__.get(name) for name in names]
-    own = [one for one in here if str(getattr(one, "__module__", "rte")).startswith(("test_", "conftest", "tiny"))]
+    own = [one for one in here if str(getattr(one, "__module__", "rte")).startswith(OURS)]
     return bool(names & WORK) or any(works(one, seen) for one in own)
 
 

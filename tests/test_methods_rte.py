@@ -9,6 +9,7 @@ import oracles
 import pytest
 import tiny
 import torch
+from learning import STILL, accuracy
 
 from rte.methods.rte import RobustTemporalEnsembling
 from rte.parts.schedules import Linear, Sine, constant
@@ -177,3 +178,9 @@ def test_the_teacher_is_reported_and_the_student_evaluated_beside_it() -> None:
 )
 def test_what_a_step_costs(cfg: dict[str, Any], passes: int) -> None:
     assert make(**cfg).cost(tiny.at()) == passes
+
+
+@pytest.mark.slow
+def test_it_is_ahead_of_cross_entropy_on_noisy_digits() -> None:
+    ours, theirs = accuracy("rte", **STILL), accuracy("ce", **STILL)  # 79 to 81 % and 63 to 69 % on three seeds
+    assert min(ours) > max(theirs)

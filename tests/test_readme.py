@@ -15,6 +15,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
+NUMBER = r"\d+\.\d+"
+
+
 def blocks(page: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
 
@@ -28,6 +31,12 @@ def test_python_block(page: str, number: int, tmp_path: Path) -> None:
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
+    printed = re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE)
+    for said, found in zip(printed, done.stdout.splitlines(), strict=False):
+        assert re.sub(NUMBER, "#", found) == re.sub(NUMBER, "#", said)
+        numbers = [[float(one) for one in re.findall(NUMBER, line)] for line in (found, said)]
+        assert numbers[0] == pytest.approx(numbers[1], abs=0.02), "what the page says, as far as machines agree"
+    assert page != "README.md" or len(printed) == done.stdout.count("\n"), "the page says all that is printed"
 
 
 def test_every_python_block_is_covered() -> None:

@@ -234,7 +234,7 @@ def test_a_budget_takes_all_ranks_the_same_way(tmp_path: Path) -> None:
     finish(torchrun(str(tmp_path / "worker.py"), str(tmp_path)))
     one, two = ((tmp_path / f"path{rank}").read_text() for rank in range(2))
     assert one == two
-    assert int(one.split()[0]) > 20
+    assert int(one.split()[0]) > 8, "beyond the steps before which nothing is known of the machine"
     assert same(*ends(tmp_path))
 
 
