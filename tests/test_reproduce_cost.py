@@ -30,11 +30,11 @@ def test_a_run_of_rte() -> None:
 
 
 def test_methods_say_themselves_what_an_example_costs() -> None:
-    """Two networks forward and backward; DivideMix's guesses, of two passes that see all, after an epoch of warm-up."""
+    """Two networks forward and backward; after the warm-up DivideMix's two passes, each with as many unlabelled."""
     config = resolve("default", {**LAPTOP, "method": {"name": "co_teaching", "noise_rate": 0.4}})
     assert training(config) == pytest.approx(4 * FORWARD * (6 * 50_000 + 3 * 10_000))
-    config = resolve("default", {**LAPTOP, "method": {"name": "dividemix", "warmup": 1}})
-    assert training(config) == pytest.approx(FORWARD * ((6 + 3 * 2 * 8) * 50_000 + 4 * 3 * 10_000))
+    config = resolve("default", {**LAPTOP, "method": {"name": "dividemix", "warmup": 0.25}})
+    assert training(config) == pytest.approx(FORWARD * ((6 + 3 * 2 * 2 * 8) * 50_000 + 4 * 3 * 10_000), rel=0.02)
 
 
 def test_a_schedule_of_views() -> None:
@@ -69,7 +69,7 @@ def test_what_is_done_costs_nothing_and_tells_the_rate(tmp_path: Path) -> None:
     write_json(folder / "config.json", every[0].config.tree())
     write_json(folder / "result.json", {"train_seconds": 10.0})
     after = estimate(every, tmp_path)
-    assert (before.todo, after.todo, after.runs) == (3, 2, 3)
+    assert (before.todo, after.todo, after.runs) == (len(every), len(every) - 1, len(every))
     assert before.flops - after.flops == pytest.approx(training(every[0].config))
     rate, source = rate_here(every, tmp_path)
     assert rate == pytest.approx(training(every[0].config) / 10)
