@@ -29,7 +29,7 @@ SHAPES = {  # training examples, test images, side, channels, classes
     "webvision": (65_944, 2_500, 224, 3, 50),
     "food101n": (305_268, 25_250, 224, 3, 101),
 }
-LABELS = 200
+LABELS = 2048
 """How many made-up labels a method gets that is only asked for its plans: its tables may be large otherwise."""
 CORRUPTED = 75
 """Sets of test images that an mCE takes."""
@@ -108,7 +108,9 @@ def _prepared(config: RunConfig) -> tuple[int, Method, float]:
     labels = torch.arange(min(n, max(LABELS, 2 * classes))) % classes
     cls = registry.method(config.method_name)
     trusted = torch.arange(len(labels) // 10 if "trusted examples" in cls.needs else 0)
-    method = cls(config.method, Task(labels, classes, lambda k=0: Blank(classes), trusted=trusted))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        method = cls(config.method, Task(labels, classes, lambda k=0: Blank(classes), trusted=trusted))
     return n, method, _forward(config.net.name, channels, classes, (side, side))
 
 
