@@ -34,7 +34,8 @@ def test_methods_say_themselves_what_an_example_costs() -> None:
     config = resolve("default", {**LAPTOP, "method": {"name": "co_teaching", "noise_rate": 0.4}})
     assert training(config) == pytest.approx(4 * FORWARD * (6 * 50_000 + 3 * 10_000))
     config = resolve("default", {**LAPTOP, "method": {"name": "dividemix", "warmup": 0.25}})
-    assert training(config) == pytest.approx(FORWARD * ((6 + 3 * 2 * 2 * 8) * 50_000 + 4 * 3 * 10_000), rel=0.02)
+    at_least, at_most = (FORWARD * ((6 + 3 * 2 * k * 8) * 50_000 + 4 * 3 * 10_000) for k in (1, 2))
+    assert at_least <= training(config) <= 1.001 * at_most  # by how many labels its split keeps
 
 
 def test_a_schedule_of_views() -> None:
