@@ -56,7 +56,7 @@ def measure(net: str, views: int, batch: int, steps: int) -> dict[str, Any]:
     config = resolve("default", options)
     prepared = prepare(config, dataset)
     trainer, _ = make_trainer(prepared, save=lambda name, state: None)
-    loader = Clock(trainer.loader.images, trainer.loader.y, trainer.loader.engine, seed=0, threads=config.train.threads)
+    loader = Clock(trainer.loader.source, trainer.loader.y, trainer.loader.viewer, seed=0, threads=config.train.threads)
     trainer.loader = loader
     plan, index = trainer.method.views(Progress(0, 1)), np.arange(batch)
     walls, waits, step_cpu, view_cpu = [], [], [], []
@@ -70,7 +70,7 @@ def measure(net: str, views: int, batch: int, steps: int) -> dict[str, Any]:
         waits.append(loader.waited - waited)
         step_cpu.append(time.process_time() - cpu)
         cpu = time.thread_time()
-        loader.engine.render(images[index], index, seed=1, epoch=0, plan=plan)
+        loader.viewer.render(images[index], index, seed=1, epoch=0, plan=plan)
         view_cpu.append(time.thread_time() - cpu)
     going.close()
     return {

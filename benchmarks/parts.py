@@ -104,7 +104,7 @@ def examined(one: Tree, data_dir: Path | None) -> dict[str, Tree]:
         again = one["folder"] / "one_look.json"
         if not again.exists():
             method, examiner = reopen(one["folder"], data_dir=data_dir, which="checkpoint")
-            examiner.engine.cfg = examiner.engine.cfg.model_copy(update={"mirror": False})
+            examiner.viewer.cfg = examiner.viewer.cfg.model_copy(update={"mirror": False})
             seen = examiner(method)
             write_json(again, {"held_out": seen["val"]["top1"], "test": seen["test"]["top1"]})
         found[ONE_LOOK] = read_json(again)
