@@ -66,13 +66,13 @@ def test_a_schedule_without_a_formula_is_printed_as_a_table() -> None:
 def test_only_generated_blocks_change(tmp_path: Path) -> None:
     page = tmp_path / "gce.md"
     page.write_text(
-        "# A\n<!-- hyperparameters:gce -->\nold\n<!-- end -->\nB\n<!-- results:gce -->\nC\n<!-- end -->\n", "utf-8"
+        "# A\n<!-- hyperparameters:gce -->\nold\n<!-- end -->\nB\n<!-- figure:gce -->\nC\n<!-- end -->\n", "utf-8"
     )
     untouched = tmp_path / "other.md"
     untouched.write_text("no blocks\n", "utf-8")
     assert update(tmp_path) == [page]
     table = hyperparameter_table("gce")
-    expected = f"# A\n<!-- hyperparameters:gce -->\n{table}<!-- end -->\nB\n<!-- results:gce -->\nC\n<!-- end -->\n"
+    expected = f"# A\n<!-- hyperparameters:gce -->\n{table}<!-- end -->\nB\n<!-- figure:gce -->\nC\n<!-- end -->\n"
     assert page.read_text("utf-8") == expected
     assert update(tmp_path) == []
 

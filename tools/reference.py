@@ -16,6 +16,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
+from records import records
 
 from rte import registry
 from rte.errors import ConfigError
@@ -37,7 +38,7 @@ def hyperparameter_table(name: str) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-GENERATED: Mapping[str, Callable[[str], str]] = {"hyperparameters": hyperparameter_table}
+GENERATED: Mapping[str, Callable[[str], str]] = {"hyperparameters": hyperparameter_table, "results": records}
 
 
 def update(folder: Path, generated: Mapping[str, Callable[[str], str]] = GENERATED) -> list[Path]:
