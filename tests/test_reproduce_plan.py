@@ -12,17 +12,20 @@ from rte.errors import CheckpointError, ConfigError
 from rte.files import write_json
 from rte.reproduce.define import Size, find
 from rte.reproduce.plan import Options, anchored, check_same, configure, job_of, jobs, key, shard
+from rte.reproduce.systems import SYMMETRIC
 
 LAPTOP = Options()
+MAIN = 12 + 2 * len(SYMMETRIC)
+"""Runs of the main table: those of the paper's own rows, and two of each system that it compares with."""
 
 
 def test_tables_share_runs_and_what_is_measured_on_them() -> None:
     tables = [find(name) for name in ("main", "mce", "histograms", "reliability")]
     found = jobs(tables, LAPTOP)
-    assert len(found) == 12  # all of them are in the main table
+    assert len(found) == MAIN  # all of them are in the main table
     at_40 = next(job for job in found if job.title == "RTE CIFAR-10 40 % s0")
     assert at_40.measures == {"mce", "losses", "reliability"}
-    assert len(jobs(tables, replace(LAPTOP, seeds=3))) == 36
+    assert len(jobs(tables, replace(LAPTOP, seeds=3))) == 3 * MAIN
 
 
 def test_a_run_is_called_after_the_noise_it_has() -> None:
@@ -34,13 +37,13 @@ def test_a_run_is_called_after_the_noise_it_has() -> None:
 
 def test_seeds_come_one_after_another() -> None:
     found = jobs([find("main")], replace(LAPTOP, seeds=2))
-    assert [job.config.seed for job in found] == [0] * 12 + [1] * 12
+    assert [job.config.seed for job in found] == [0] * MAIN + [1] * MAIN
 
 
 def test_folders_are_the_settings() -> None:
     found = jobs([find("main"), find("confusion")], LAPTOP)
-    assert len({job.folder for job in found}) == len(found) == 15
-    assert len({job.config.digest for job in found}) == 15
+    assert len({job.folder for job in found}) == len(found) == MAIN + 3
+    assert len({job.config.digest for job in found}) == MAIN + 3
     again = jobs([find("main"), find("confusion")], LAPTOP)
     assert [job.folder for job in found] == [job.folder for job in again]
     longer = jobs([find("main")], replace(LAPTOP, overrides=("train.epochs=7",)))

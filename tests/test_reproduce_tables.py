@@ -8,6 +8,7 @@ from rte.errors import ConfigError
 from rte.methods.base import Progress
 from rte.reproduce.define import MEASURES, OBJECTIVE, Cell, Size, Table, chosen, find
 from rte.reproduce.plan import Options, configure
+from rte.reproduce.systems import SYMMETRIC
 from rte.reproduce.tables import SAMPLED, TABLES
 
 CELLS = [(size, table, cell) for table in TABLES for size in table.sizes for cell in table.cells]
@@ -79,7 +80,7 @@ def test_methods_that_are_compared_take_over_what_rte_has() -> None:
 def test_the_laptop_size_leaves_out_and_only_brings_back() -> None:
     main = find("main")
     assert {cell.data for cell in main.at("laptop")} == {"cifar10"}
-    assert len(main.at("laptop")) == 12
+    assert len(main.at("laptop")) == 12 + 2 * len(SYMMETRIC)
     assert {cell.data for cell in main.at("laptop", ["CIFAR-100"])} == {"cifar100"}
     assert not any(cell.search for cell in main.at("laptop", ["RTE"]))
     assert [cell.row for cell in main.at("laptop", ["preact"])] == ["RTE (PreAct ResNet-18)"]
@@ -89,7 +90,8 @@ def test_the_laptop_size_leaves_out_and_only_brings_back() -> None:
 def test_mistakes() -> None:
     with pytest.raises(ConfigError, match="there is no table 'mian'; did you mean 'main'"):
         find("mian")
-    with pytest.raises(ConfigError, match="no cell of 'patrini' contains 'elr'; its rows are: CE, GCE, RTE"):
+    rows = "CE, DivideMix, GCE, PENCIL, RTE, SELF"
+    with pytest.raises(ConfigError, match=f"no cell of 'patrini' contains 'elr'; its rows are: {rows}"):
         find("patrini").at("laptop", ["elr"])
     with pytest.raises(ConfigError, match="'imagenet' exists at size paper only"):
         find("imagenet").at("laptop")
@@ -100,3 +102,14 @@ def test_mistakes() -> None:
 def test_all_is_every_table_of_a_size() -> None:
     assert {table.name for table in chosen("all", "paper")} == NAMES
     assert {table.name for table in chosen("all", "laptop")} == NAMES - {"imagenet", "webvision", "food101n"}
+
+
+def test_every_system_that_the_paper_quotes_is_run() -> None:
+    """The rows of prior work in tables 1, 4, 6 and 7 of the paper, with its numbers."""
+    assert len(SYMMETRIC) == 17
+    assert paper("main", "SELF", "CIFAR-10 80 %") == 69.91
+    assert paper("main", "PENCIL", "CIFAR-100 80 %") == "fail"
+    assert paper("main", "Forward T", "CIFAR-100 40 %") == 31.05
+    assert paper("patrini", "PENCIL", "40 %") == 91.16
+    assert [cell.row for cell in find("webvision").cells].count("Iterative-CF") == 1
+    assert paper("food101n", "CleanNet (hard)", "Food-101N") == 83.47

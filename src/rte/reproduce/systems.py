@@ -54,8 +54,8 @@ WEBVISION: dict[str, tuple[Changes, Value, Value]] = {
 }
 FOOD101N: dict[str, tuple[Changes, Value]] = {
     "Baseline": ({"name": "ce"}, 81.44),
-    "CleanNet (hard)": ({"name": "cleannet", "kind": "hard"}, 83.47),
-    "CleanNet (soft)": ({"name": "cleannet", "kind": "soft"}, 83.95),
+    "CleanNet (hard)": ({"name": "cleannet", "weighting": "hard"}, 83.47),
+    "CleanNet (soft)": ({"name": "cleannet", "weighting": "soft"}, 83.95),
     "Deep Self Learning": ({"name": "deep_self_learning"}, 85.11),
 }
 TRUSTED = "food101n_verified.txt"
