@@ -15,7 +15,17 @@ from rte.errors import UserError
 
 __all__ = ["app", "main"]
 
-for name in ("train", "compare", "tune", "use", "reproduce", "catalogue", "data", "noise"):  # the order of `rte --help`
+for name in (
+    "train",
+    "compare",
+    "tune",
+    "use",
+    "audit",
+    "reproduce",
+    "catalogue",
+    "data",
+    "noise",
+):  # the order of `rte --help`
     import_module(f"rte.cli.{name}")
 attach(app)
 

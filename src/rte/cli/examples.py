@@ -14,6 +14,7 @@ EXAMPLES = {
     "resume": (f"rte resume {RUN}",),
     "evaluate": (f"rte evaluate {RUN} --json scores.json",),
     "predict": (f"rte predict {RUN} new.npz --out labels.csv",),
+    "audit": (f"rte audit {RUN}", f"rte audit {RUN} --out suspects.csv"),
     "compare": ("rte compare digits --methods ce,gce,rte --noise symmetric:0.4 --epochs 5",),
     "tune": (
         "rte tune digits --population 4 --interval 4",

@@ -90,6 +90,8 @@ Images = Annotated[str, typer.Argument(help="An image, a folder of images, or an
 Csv = Annotated[Path | None, typer.Option("--out", "-o", help="Write a CSV here instead of to the terminal.")]
 Probabilities = Annotated[bool, typer.Option("--probabilities", help="One column per class, too.")]
 
+Table = Annotated[Path | None, typer.Option("--out", "-o", help="Also write the table here: .csv or .parquet.")]
+
 Matrix = Annotated[Path, typer.Option("--out", "-o", help="The file to write: .csv, .json or .npz.")]
 On = Annotated[str, typer.Option("--on", help="test (as the paper) or train: the images whose true labels are used.")]
 Confusion = Annotated[Path, typer.Argument(help="K x K counts, a row per true class: .csv, .txt, .npy, .npz or .json.")]
