@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import rte
+from rte import registry
 
 HOME = Path(rte.__file__).parent
 ORDER = (
@@ -82,3 +83,10 @@ def test_every_file_has_a_room() -> None:
 def test_no_file_has_grown_a_second_purpose() -> None:
     long = {str(path): n for path in FILES if (n := len(path.read_text(encoding="utf-8").splitlines())) > LONGEST}
     assert not long
+
+
+@pytest.mark.parametrize("name", registry.datasets())
+def test_what_stands_in_data_is_a_dataset_or_listed_as_none(name: str) -> None:
+    module = registry.dataset(name)
+    missing = [part for part in ("SUMMARY", "Config", "load") if not hasattr(module, part)]
+    assert not missing, f"rte.data.{name} has no {', '.join(missing)}; is it one for NOT_DATASETS, or for an underscore?"

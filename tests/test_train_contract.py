@@ -24,7 +24,7 @@ from rte.views.batch import Batch
 
 
 def run_with(cls: type[Method], config: RunConfig, monkeypatch: pytest.MonkeyPatch, **rest: Any) -> Trainer:
-    monkeypatch.setattr(registry, "method", lambda name: cls)
+    monkeypatch.setattr(registry, "method", lambda name, **_: cls)
     return trainer(config, **rest)
 
 
@@ -121,7 +121,7 @@ def test_the_second_update_sees_the_first_one_s_weights_in_every_piece(monkeypat
 
 
 def test_several_pieces_resume_bit_for_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "method", lambda name: Dependent)
+    monkeypatch.setattr(registry, "method", lambda name, **_: Dependent)
     config = quick("ce", train={"accumulate": 2}, net={"dropout": 0.2})
     straight = trainer(config)
     straight.fit()
@@ -225,7 +225,7 @@ def test_the_kth_network_is_the_same_whenever_it_is_built(monkeypatch: pytest.Mo
 
 @pytest.mark.core
 def test_optimiser_state_begins_anew_and_resumes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "method", lambda name: Restarts)
+    monkeypatch.setattr(registry, "method", lambda name, **_: Restarts)
     config = quick("ce", train={"epochs": 3})
     straight = trainer(config)
     straight.fit(until=1)

@@ -183,7 +183,7 @@ class TwoUpdates(Method):
 
 def test_the_contract_carries_custom_updates_and_trainable_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     config = quick("ce")
-    monkeypatch.setattr(registry, "method", lambda name: TwoUpdates)
+    monkeypatch.setattr(registry, "method", lambda name, **_: TwoUpdates)
     straight = trainer(config)
     start = straight.method.state_dict()["labels"].clone()
     straight.fit()

@@ -29,7 +29,8 @@ Build = Callable[..., nets.Net]
 GIVEN = ("channels", "classes", "size", "dropout")
 
 VIEWS: dict[str, type[Settings]] = {"images": ViewConfig, "vectors": VectorViewConfig}
-NOT_DATASETS = {"types", "given", "files", "statistics", "get"}
+NOT_DATASETS = {"types", "given", "files", "statistics", "get", "ids"}
+"""Modules of `data/` that other rooms ask by name, and that are no kind of data."""
 
 
 def _modules(package: str) -> list[str]:

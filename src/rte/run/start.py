@@ -136,12 +136,24 @@ def _train(
         else:
             with fitting(folder):
                 trainer.restore(state)
-        with Peak(trainer.device) as memory:
-            trainer.fit()
+        if trainer.finished:  # by another process, whose memory counts
+            memory = _recorded_memory(folder)
+        else:
+            with Peak(trainer.device) as peak:
+                trainer.fit()
+            memory = peak.bytes
         if first:
-            write_json(folder / "result.json", {**summary(prepared, trainer, examiner), "memory": memory.bytes})
+            write_json(folder / "result.json", {**summary(prepared, trainer, examiner), "memory": memory})
         trainer.world.wait()
         result: dict[str, Any] = read_json(folder / "result.json")
         return result
     finally:
         journal.close()
+
+
+def _recorded_memory(folder: Path) -> int | None:
+    """Bytes that training took, as its last process noted; None where it was killed before it could."""
+    path = folder / "result.json"
+    known = read_json(path) if path.is_file() else {}
+    memory = known.get("memory") if isinstance(known, dict) else None
+    return memory if isinstance(memory, int) else None
