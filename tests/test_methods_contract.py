@@ -105,6 +105,14 @@ def test_a_run_killed_in_mid_epoch_goes_on_as_if_it_had_not_been(name: str) -> N
         second.fit()
         assert (second.step, second.history) == (straight.step, straight.history)
         assert same(straight.method, second.method)
+        assert torch.equal(straight.margins.table, second.margins.table)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_margins_of_all_examples_are_known_early_and_late(name: str) -> None:
+    counts = reference(name)[0].margins.table[:, 1]
+    assert bool((counts[:, :4].sum(1) > 0).float().mean() > 0.9)
+    assert bool((counts[:, 4:].sum(1) > 0).float().mean() > 0.9)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -164,7 +172,7 @@ world, states = World.join(), {{}}
 for name in METHODS:
     made = trainer(config(name, train={{"evaluate_every": 99}}), dataset=digits(), world=world)
     made.fit()
-    states[name] = made.method.state_dict()
+    states[name] = made.method.state_dict() | {{"margins": made.margins.table}}
 torch.save(states, f"{{sys.argv[1]}}/{{world.rank}}.pt")
 """
 

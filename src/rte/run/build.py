@@ -28,6 +28,7 @@ from rte.run.pretrained import recognised, trained_network
 from rte.train.device import check_precision, choose_device, faster_in_half, keep_memory, set_arithmetic
 from rte.train.distributed import World
 from rte.train.journal import Journal
+from rte.train.margins import mark
 from rte.train.timeline import Timeline
 from rte.train.trainer import Observer, Trainer
 from rte.views.loader import Loader
@@ -139,7 +140,7 @@ def build_method(
             net.calibrate(sample())
         if config.train.compile:
             net.compile()
-        return net.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
+        return mark(net.to(memory_format=torch.channels_last))  # type: ignore[call-overload]
 
     cls = registry.method(config.method_name)
     known = torch.zeros(0, dtype=torch.int64) if trusted is None else trusted

@@ -30,6 +30,7 @@ from rte.train.config import TrainConfig
 from rte.train.distributed import World
 from rte.train.journal import Journal
 from rte.train.lockstep import together
+from rte.train.margins import Margins
 from rte.train.optimizer import Optimizer
 from rte.train.order import Slot, epoch_slots
 from rte.train.sweep import outputs
@@ -81,6 +82,7 @@ class Trainer:
         self.world = world or World()
         self.timeline = timeline or BySteps(cfg.epochs, cfg.steps, cfg.evaluate_every)
         self.optimizer = Optimizer(cfg, method, self.world)
+        self.margins = Margins(method, n, method.classes, device)
         self.epoch = self.done = self.step = 0  # epochs finished, steps done in the current one, steps done in all
         self.opened = False  # whether the current epoch's `epoch_start` has run
         self.seconds = 0.0  # spent in training, evaluation left out
@@ -168,8 +170,9 @@ class Trainer:
                 self.optimizer.update(loss, scale, first=number == 0, last=number == len(pieces) - 1)
                 meet()
 
-            with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
-                return self.method.step(next(batches).to(self.device).shrunk(resolution), t, update)
+            batch = next(batches).to(self.device).shrunk(resolution)
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=half), self.margins.watching(batch, t):
+                return self.method.step(batch, t, update)
 
         all_terms = together([partial(run, number) for number in range(len(pieces))])
         total: dict[str, Any] = {}
@@ -180,9 +183,9 @@ class Trainer:
                 total[name] = total.get(name, 0.0) + value / len(pieces)
         if self._looks_up and self.optimizer.broken:
             self._refuse(t, total)
-        for table in self.method.tables:
+        for table in (*(attrgetter(name)(self.method) for name in self.method.tables), self.margins.table):
             for piece in pieces:
-                self.world.gather_rows(attrgetter(table)(self.method), torch.from_numpy(piece.index).to(self.device))
+                self.world.gather_rows(table, torch.from_numpy(piece.index).to(self.device))
         return total
 
     def _pieces(self, slot: Slot) -> list[Slot]:
@@ -226,7 +229,8 @@ class Trainer:
         if getattr(type(self.method), name) is getattr(Method, name):
             return
         report = getattr(self.method, name)(t, self._sweep) if self.world.first else {}
-        self.world.give(self.method)
+        for state in (self.method, self.margins):
+            self.world.give(state)
         if report:
             self.journal.write(name, epoch=t.epoch, step=self.step, **_floats(report))
 
@@ -237,8 +241,11 @@ class Trainer:
         self.epoch, self.done, self.opened = self.epoch + 1, 0, False
         if not self.finished and not self.timeline.evaluates(self.epoch):
             return
-        self._decide("epoch_end", self._progress(Place(last, self._J, self._J, self.step)))
+        t = self._progress(Place(last, self._J, self._J, self.step))
+        self._decide("epoch_end", t)
         began = time.perf_counter()
+        if self.cfg.budget is None and self.world.first and not self.margins.seen(t):
+            self._sweep(self.method.predict)  # the method never looks at weak views themselves
         scores = self.examine(self.method) if self.world.first else {}
         self.timeline.evaluated(time.perf_counter() - began)
         if self._paused is not None:
@@ -252,9 +259,11 @@ class Trainer:
             self.observer.epoch(self.epoch, scores)
 
     def _sweep(self, predict: Predict, *, reported: bool = False) -> Tensor:
-        batch = self.cfg.evaluate_batch
-        logits = outputs(self.method, predict, self.loader, batch=batch, device=self.device, mirror=reported)
-        return logits.to(self.device)
+        size, now = self.cfg.evaluate_batch, self._progress(Place(self.epoch, self.done, self._J, self.step))
+        found = outputs(self.method, predict, self.loader, batch=size, device=self.device, mirror=reported)
+        logits = found.to(self.device)
+        self.margins.swept(logits, self.method.y, now)
+        return logits
 
     # ---- records
 
@@ -306,12 +315,15 @@ class Trainer:
             "journal": self.journal.position,
             "method": self.method.state_dict(),
             "optimizer": self.optimizer.torch.state_dict(),
+            "margins": self.margins.table,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a checkpoint."""
         self.method.load_state_dict(state["method"])
         self.optimizer.torch.load_state_dict(state["optimizer"])
+        if "margins" in state:  # runs of an earlier version have none
+            self.margins.table.copy_(state["margins"])
         for name in KEPT:
             setattr(self, name, state[name])
         self.timeline.begin(self.step)
