@@ -18,6 +18,7 @@ from rte.config import RunConfig
 from rte.data.types import ArrayImages
 from rte.errors import CheckpointError, ConfigError, UserError
 from rte.files import read_json
+from rte.methods.base import Progress
 from rte.nets import weights
 from rte.run.build import load_dataset, prepare
 from rte.run.predictor import Predictor
@@ -91,13 +92,22 @@ def test_a_frozen_network_trains_its_head_alone_and_goes_on_as_it_was(file: Path
     made.fit()
     after = made.method.state_dict()
     moved = {key for key in before if not torch.equal(before[key], after[key])}
-    heads = {f"{part}.{k}" for part in ("student.net.head", "teacher.module.net.head") for k in ("weight", "bias")}
+    heads = {f"{part}.head.{k}" for part in ("student", "teacher.module") for k in ("weight", "bias")}
     assert moved == {*heads, "teacher.updates"}
     first, again = trainer(frozen, saved), trainer(frozen)
     first.fit(until=1)
     again.restore(saved["checkpoint"])
     again.fit()
     assert all(torch.equal(value, after[key]) for key, value in again.method.state_dict().items())
+
+
+def test_what_learns_decides_the_optimiser_where_the_preset_has_muon(file: Path) -> None:
+    digits = load_dataset(config(file), None)
+    whole = prepare(config(file).with_train(optimizer="muon"), digits).config.train
+    assert whole.optimizer == "sgd"
+    head = prepare(config(file, train="frozen").with_train(optimizer="muon"), digits).config.train
+    assert (head.optimizer, head.lr.at(Progress(2, 10))) == ("adam", 0.002)
+    assert prepare(config(file).with_train(optimizer="adam"), digits).config.train.optimizer == "adam"
 
 
 def test_a_run_goes_on_with_the_same_weights_only_and_predicts_without_them(tmp_path: Path) -> None:
@@ -127,9 +137,6 @@ def test_a_search_records_what_all_its_members_start_from(file: Path) -> None:
 
 
 def test_what_cannot_be(file: Path) -> None:
-    digits = load_dataset(config(file), None)
-    with pytest.raises(ConfigError, match=r"muon keeps filters at a norm of its own.*set train.optimizer=sgd"):
-        prepare(config(file).with_train(optimizer="muon"), digits)
     with pytest.raises(UserError, match=r"net: train = frozen holds weights that have learnt nothing.*net.init"):
         quick("ce", net={"train": "frozen"})
 

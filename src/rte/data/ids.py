@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rte.data.files import FileImages
-from rte.data.types import ArrayVectors, Source, Subset
+from rte.data.types import ArrayVectors, Embedded, Source, Subset
 
 RISKY = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "＝", "＋", "－", "＠")
 """A cell that begins so may be taken for a formula by a spreadsheet, or has been made safe already."""
@@ -20,8 +20,8 @@ def whole(source: Source) -> tuple[Source, NDArray[np.int64]]:
     """The source that lies below all choices of rows, and which of its rows these are."""
     rows = np.arange(len(source), dtype=np.int64)
     below: Source = source
-    while isinstance(below, Subset):
-        rows = below.rows[rows]
+    while isinstance(below, Subset | Embedded):
+        rows = below.rows[rows] if isinstance(below, Subset) else rows
         below = below.images
     if isinstance(below, ArrayVectors) and below.rows is not None:
         rows = below.rows[rows]

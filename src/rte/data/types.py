@@ -178,6 +178,30 @@ class ArrayVectors:
 
 
 @dataclass(frozen=True)
+class Embedded:
+    """The features (N, D) that a network has of images, which keep their names."""
+
+    vectors: ArrayVectors
+    images: Images
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    @property
+    def dim(self) -> int:
+        return self.vectors.dim
+
+    def fetch(self, index: NDArray[np.int64]) -> Singles:
+        return self.vectors.fetch(index)
+
+    def label(self, i: int) -> str:
+        return self.images.label(i)
+
+    def take(self, rows: NDArray[np.int64]) -> Embedded:
+        return Embedded(self.vectors.take(rows), self.images.take(rows))
+
+
+@dataclass(frozen=True)
 class Split:
     """Examples with one given label each, y (N,) in 0..K-1."""
 

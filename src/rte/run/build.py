@@ -23,6 +23,7 @@ from rte.nets.base import Net
 from rte.noise.inject import Manifest, corrupt
 from rte.noise.trusted import trusted_rows
 from rte.rng import fold
+from rte.run.frozen import Keep, seen
 from rte.run.inputs import InputSpec, describe, suited
 from rte.run.pretrained import recognised, trained_network
 from rte.train.device import check_precision, choose_device, faster_in_half, keep_memory, set_arithmetic
@@ -59,8 +60,11 @@ def load_dataset(config: RunConfig, data_dir: Path | None) -> Dataset:
     return dataset
 
 
-def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
-    """Inject the noise, draw the examples, keep the held-out part aside, take the channel statistics."""
+def prepare(config: RunConfig, dataset: Dataset, keep: Keep | None = None) -> Prepared:
+    """Inject the noise, draw the examples, keep the held-out part aside, take the channel statistics.
+
+    keep: where features are kept, if the run sees its images but once.
+    """
     config = recognised(config)
     injected = config.noise.name not in ("none", "labels")
     trusted = trusted_rows(dataset, config.train.trusted, injected=injected, seed=config.seed)
@@ -76,6 +80,7 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
             f"train.batch = {config.train.batch} is larger than the training set of {len(train_rows)} images; "
             f"set train.batch={max(1, len(train_rows) // 4)} or less."
         )
+    dataset = seen(config, dataset, keep)
     spec = describe(config, dataset, len(train_rows))
     return Prepared(
         suited(config, spec),

@@ -59,19 +59,45 @@ class Extractor:
     key: Mapping[str, Any]
 
     @classmethod
-    def open(cls, init: str, *, channels: int = 3, size: int | None = None, device: str = "auto") -> Extractor:
-        """`init` as for `--init`. Images are seen with `size` pixels a side, if not given as many as in training."""
-        weights, side = read(init), size or SIDE
-        name = weights.source.net
+    def open(
+        cls,
+        init: str,
+        *,
+        channels: int = 3,
+        size: int | None = None,
+        mirror: bool = False,
+        device: str = "auto",
+        state: Mapping[str, torch.Tensor] | None = None,
+    ) -> Extractor:
+        """`init` as for `--init`. Images are seen with `size` pixels a side, if not given as many as in training.
+
+        mirror: the mean with the features of the mirror image. state: the network's own weights, where they were kept;
+        `init` is then the name of the network.
+        """
+        weights = read(init) if state is None else None
+        side, name = size or SIDE, init if weights is None else weights.source.net
         cfg = NetConfig.model_validate({"init": init, "name": name, "train": "frozen"})
         net = pretrained.make(cfg, name, channels=channels, classes=2, size=(side, side))
-        pretrained.fill(net, weights)
+        if weights is not None:
+            pretrained.fill(net, weights)
+        else:
+            net.load_state_dict(dict(state or {}), strict=False)  # the head is not kept
         mean, std = pretrained.normalisation(name, channels)
-        views = ViewConfig.model_validate({"size": side})
+        views = ViewConfig.model_validate({"size": side, "mirror": mirror})
         viewer = ViewEngine(views, mean=mean, std=std, size=(side, side), channels=channels)
         where = choose_device(device)
         net.eval().to(where).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        return cls(net, viewer, where, {"weights": weights.sha256})
+        key = {"weights": weights.sha256 if weights is not None else name}
+        return cls(net, viewer, where, key | ({"mirror": True} if mirror else {}))
+
+    def see(self, images: torch.Tensor) -> torch.Tensor:
+        """Images as the viewer shows them (B, C, H, W) -> features (B, D)."""
+        seen, again = self.net.features(images), self.viewer.mirrored(images)
+        return seen if again is None else (seen + self.net.features(again)) / 2
+
+    def backbone(self) -> dict[str, torch.Tensor]:
+        """The network's weights without its head, by our own names."""
+        return {key: value for key, value in self.net.state_dict().items() if "head." not in key}
 
     def __call__(
         self, source: Source, file: Path | None = None, *, threads: int = 1, tell: Tell | None = None
@@ -122,7 +148,7 @@ class Extractor:
         loader = Loader(source.take(rows), np.zeros(len(rows), np.int64), self.viewer, seed=0, threads=threads)
         for images in loader.plain(batch_of(self.viewer)):
             with torch.inference_mode():
-                block = self.net.features(images.to(self.device)).float().cpu().numpy()
+                block = self.see(images.to(self.device)).float().cpu().numpy()
             yield first, block
             first += len(block)
 

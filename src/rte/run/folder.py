@@ -4,7 +4,7 @@ config.json       the resolved settings             journal.jsonl   what happene
 environment.json  versions, machine, time           checkpoint.pt   the latest state
 input.json        classes, image shape, statistics  selected.pt     the best state on held-out noisy data
 noise.json        the noise manifest                result.json     the final numbers
-.lock             held while a process writes
+.lock             held while a process writes         backbone.safetensors  the network, if it stays as it is
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from rte.methods.base import Method
 from rte.noise.inject import Manifest
 from rte.run.build import Prepared, build_method, load_dataset, prepare
 from rte.run.environment import environment
+from rte.run.frozen import Keep, keep_backbone
 from rte.run.inputs import InputSpec, from_json
 from rte.train import checkpoint
 from rte.train.device import choose_device
@@ -50,6 +51,7 @@ def found(folder: Path, prepared: Prepared, data_dir: Path | None, *, again: boo
     write_json(folder / "config.json", prepared.config.tree())
     write_json(folder / "environment.json", {**environment(data_dir), "code": prepared.config.code})
     write_json(folder / "input.json", asdict(prepared.spec))
+    keep_backbone(folder, prepared.config, prepared.spec)
     write_json(folder / LAST_FOUNDED, prepared.manifest.tree())
 
 
@@ -185,7 +187,7 @@ def reopen(
     """The trained method of a run folder and the examiner of its data."""
     config = read_config(folder, trust_code=trust_code)
     state, device = read_state(folder, config, which), device_here(config)
-    prepared = prepare(config, load_dataset(config, data_folder(folder, data_dir)))
+    prepared = prepare(config, load_dataset(config, data_folder(folder, data_dir)), Keep.beside(folder))
     check_data(folder, prepared)
     given = torch.from_numpy(prepared.dataset.train.y[prepared.train_rows])
     trusted = torch.from_numpy(prepared.trusted)

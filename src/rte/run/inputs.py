@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from pydantic import TypeAdapter
@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from rte import nets, registry
 from rte.config import RunConfig
 from rte.data.statistics import channel_statistics, vector_statistics
-from rte.data.types import Dataset, Images, Source, Vectors, as_images, as_vectors
+from rte.data.types import Dataset, Embedded, Images, Source, Vectors, as_images, as_vectors
 from rte.errors import ConfigError, DataError
 from rte.nets import pretrained
 from rte.nets.weights import SIDE
@@ -98,6 +98,52 @@ class VectorSpec:
             raise DataError(f"the vectors have {found} numbers, the model was trained on {self.dim}; make them alike.")
 
 
+@dataclass(frozen=True)
+class FeatureSpec:
+    """`images` that a network which stays as it is has seen once: a linear layer is trained on its features, `vectors`.
+
+    What is to be predicted are images.
+    """
+
+    images: ImageSpec
+    vectors: VectorSpec
+    mirror: bool = False
+    """Whether the features are the mean of those of an image and of its mirror image."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Their names."""
+        return self.images.classes
+
+    @property
+    def n(self) -> int:
+        """How many examples are trained on."""
+        return self.images.n
+
+    @property
+    def channels(self) -> int:
+        """Of an image."""
+        return self.images.channels
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Of an image."""
+        return self.images.size
+
+    def viewer(self, config: RunConfig, train: Source | None = None) -> Viewer:
+        """What makes views of features; [views] of the run is about images."""
+        return self.vectors.viewer(replace(config, views=VectorViewConfig()), train)
+
+    def network(self, config: RunConfig, name: str | None = None) -> nets.Net:
+        """A linear layer."""
+        return nets.build("linear", channels=self.vectors.dim, classes=len(self.classes), size=(),
+                          dropout=config.net.dropout)  # fmt: skip
+
+    def check(self, source: Source) -> None:
+        """Refuse examples that the model was not trained for."""
+        self.images.check(source)
+
+
 def suited(config: RunConfig, spec: InputSpec) -> RunConfig:
     """The settings with a network by name, where `auto` left it to the data."""
     if config.net.name != "auto":
@@ -107,7 +153,7 @@ def suited(config: RunConfig, spec: InputSpec) -> RunConfig:
     return config.with_net("linear" if spec.dim >= EMBEDDED else "mlp")
 
 
-InputSpec: TypeAlias = ImageSpec | VectorSpec
+InputSpec: TypeAlias = ImageSpec | VectorSpec | FeatureSpec
 
 
 def _network(spec: InputSpec, config: RunConfig, name: str | None) -> nets.Net:
@@ -121,6 +167,10 @@ def _network(spec: InputSpec, config: RunConfig, name: str | None) -> nets.Net:
 def describe(config: RunConfig, dataset: Dataset, n: int) -> InputSpec:
     """The kind, size and statistics of a run's examples."""
     source = dataset.train.images
+    if isinstance(source, Embedded):
+        assert isinstance(config.views, ViewConfig)
+        vectors = VectorSpec(dataset.classes, source.dim, *vector_statistics(source), n)
+        return FeatureSpec(image_spec(config, dataset, n), vectors, config.views.mirror)
     if isinstance(source, Vectors):
         if config.net.init is not None:
             raise ConfigError(
@@ -129,11 +179,14 @@ def describe(config: RunConfig, dataset: Dataset, n: int) -> InputSpec:
         _check_views(config, VectorViewConfig, "vectors")
         return VectorSpec(dataset.classes, source.dim, *vector_statistics(source), n)
     _check_views(config, ViewConfig, "images")
-    return _images(config, dataset, as_images(source), n)
+    return image_spec(config, dataset, n)
 
 
-def _images(config: RunConfig, dataset: Dataset, images: Images, n: int) -> ImageSpec:
+def image_spec(config: RunConfig, dataset: Dataset, n: int) -> ImageSpec:
+    """The size of a run's images, as it sees them, and their statistics."""
     assert isinstance(config.views, ViewConfig)
+    source = dataset.train.images
+    images: Images = source.images if isinstance(source, Embedded) else as_images(source)
     size = images.size
     if config.views.size is not None:
         size = (config.views.size, config.views.size)
@@ -155,10 +208,12 @@ def _check_views(config: RunConfig, expected: type, kind: str) -> None:
 
 def from_json(tree: Any) -> InputSpec:
     """What a run folder says of its data; ValueError where it makes no sense."""
-    kind: type[InputSpec] = VectorSpec if isinstance(tree, dict) and "dim" in tree else ImageSpec
+    keys = tree if isinstance(tree, dict) else {}
+    kind: type[InputSpec] = FeatureSpec if "vectors" in keys else VectorSpec if "dim" in keys else ImageSpec
     spec = TypeAdapter(kind).validate_json(json.dumps(tree), strict=True)
-    whole, numbers = (spec.channels, spec.n, len(spec.classes), *spec.size), (*spec.mean, *spec.std)
-    finite = all(math.isfinite(number) for number in numbers)
-    if min(whole) < 1 or not finite or not len(spec.mean) == len(spec.std) == spec.channels:
-        raise ValueError("its numbers do not fit together")
+    for part in (spec.images, spec.vectors) if isinstance(spec, FeatureSpec) else (spec,):
+        whole, numbers = (part.channels, part.n, len(part.classes), *part.size), (*part.mean, *part.std)
+        finite = all(math.isfinite(number) for number in numbers)
+        if min(whole) < 1 or not finite or not len(part.mean) == len(part.std) == part.channels:
+            raise ValueError("its numbers do not fit together")
     return spec

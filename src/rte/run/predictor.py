@@ -22,8 +22,10 @@ from rte.errors import ConfigError
 from rte.files import expanded, write_atomic
 from rte.methods.base import Method, Predict
 from rte.nets.base import Featureless, Net
+from rte.run.features import Extractor, batch_of
 from rte.run.folder import load_method
-from rte.run.inputs import InputSpec, VectorSpec
+from rte.run.frozen import looking, opened
+from rte.run.inputs import FeatureSpec, InputSpec, VectorSpec
 from rte.train.device import choose_device
 from rte.train.sweep import outputs
 from rte.views.loader import Loader
@@ -37,6 +39,8 @@ class Predictor:
     config: RunConfig
     spec: InputSpec
     device: torch.device
+    look: Extractor | None = None
+    """By what a run with `--frozen` sees images."""
 
     @classmethod
     def load(
@@ -45,7 +49,15 @@ class Predictor:
         """The trained method of a run folder; `trust_code`: also where that runs code outside the package."""
         where = choose_device(device)
         method, config, spec = load_method(folder, where, which, trust_code=trust_code)
-        return cls(method, config, spec, where)
+        return cls.of(method, config, spec, where, folder)
+
+    @classmethod
+    def of(
+        cls, method: Method, config: RunConfig, spec: InputSpec, device: torch.device, folder: Path | None
+    ) -> Predictor:
+        """Of a trained method, with the network of its run folder, where that stayed as it is."""
+        look = opened(config, spec.images, folder) if isinstance(spec, FeatureSpec) else None
+        return cls(method, config, spec, device, look)
 
     def probabilities(self, source: Source) -> NDArray[np.float64]:
         """(N, K), in the order of `spec.classes`."""
@@ -77,9 +89,13 @@ class Predictor:
 
     def _outputs(self, predict: Predict, source: Source, *, mirror: bool) -> torch.Tensor:
         self.spec.check(source)
-        y, viewer, train = np.zeros(len(source), np.int64), self.spec.viewer(self.config), self.config.train
+        y, train = np.zeros(len(source), np.int64), self.config.train
+        viewer, batch = self.spec.viewer(self.config), train.evaluate_batch
+        if self.look is not None and isinstance(self.spec, FeatureSpec):
+            predict, mirror, viewer = looking(self.spec, self.look, predict), False, self.look.viewer
+            batch = batch_of(viewer, batch)
         loader = Loader(source, y, viewer, seed=0, threads=train.threads)
-        return outputs(self.method, predict, loader, batch=train.evaluate_batch, device=self.device, mirror=mirror)
+        return outputs(self.method, predict, loader, batch=batch, device=self.device, mirror=mirror)
 
     def open(self, source: str) -> Source:
         """The examples of a file or folder, seen as the training examples were.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,11 @@ from rte.config import RunConfig
 from rte.errors import CheckpointError
 from rte.evaluate.examiner import Examiner
 from rte.files import read_json, refuse_folder, write_json
-from rte.run.budget import FILE, by_clock, copy_path, fit_network, refuse_short, with_budget
+from rte.run.budget import FILE, by_clock, copy_path, with_budget, within
 from rte.run.build import Prepared, load_dataset, make_trainer, prepare, settled
+from rte.run.features import Tell
 from rte.run.folder import LAST_FOUNDED, check_data, data_folder, fitting, found, held, read_config, read_state
+from rte.run.frozen import Keep
 from rte.run.memory import Peak
 from rte.run.result import summary
 from rte.train import checkpoint
@@ -33,12 +34,13 @@ def start(
     budget: float | None = None,
     started: float | None = None,
     clock: Path | None = None,
+    tell: Tell | None = None,
 ) -> dict[str, Any]:
     """Train from the beginning in a new folder; returns the final numbers.
 
     budget: seconds from `started` (a monotonic time; now) to the end of it all, instead of epochs. clock: the path of
-    such a run, to be repeated exactly. Under torchrun all processes call this; the first one writes. After an elastic
-    restart they go on from the folder.
+    such a run, to be repeated exactly. tell: is told how far features are taken. Under torchrun all processes call
+    this; the first one writes. After an elastic restart they go on from the folder.
     """
     started = time.monotonic() if started is None else started
     world = World.join()
@@ -50,10 +52,9 @@ def start(
     config = settled(config, world)
     if budget is not None:
         config = with_budget(config, budget)
-    prepared = prepare(config, load_dataset(config, data_dir))
+    prepared = prepare(config, load_dataset(config, data_dir), Keep.beside(folder, tell))
     if config.train.budget is not None:
-        prepared = replace(prepared, config=fit_network(prepared, config.train.budget, world))
-        refuse_short(config.train.budget, started, world)
+        prepared = within(prepared, started, world)
     trainer, examiner = _trainer(prepared, folder, observer, world)  # may refuse: before anything is written
     if world.first:
         world.claim(folder)
@@ -81,7 +82,7 @@ def resume(
     config, world = read_config(folder, trust_code=trust_code), World.join()
     with held(folder, world):
         state = read_state(folder, config, "checkpoint") if (folder / "checkpoint.pt").exists() else None
-        prepared = prepare(config, load_dataset(config, data_folder(folder, data_dir)))
+        prepared = prepare(config, load_dataset(config, data_folder(folder, data_dir)), Keep.beside(folder))
         check_data(folder, prepared)
         trainer, examiner = _trainer(prepared, folder, observer, world)
         return _train(prepared, folder, trainer, examiner, state)
