@@ -38,7 +38,7 @@ def test_every_cell_resolves(size: Size, table: Table, cell: Cell) -> None:
     config = configure(table, cell, Options(size=size), seed=3)
     assert config.seed == 3
     assert config.data_name == cell.data
-    wanted = {**cell.settings.get("noise", {}), **(table.laptop.get("noise", {}) if size == "laptop" else {})}
+    wanted = cell.settings.get("noise", {})
     assert {key: getattr(config.noise, key) for key in wanted} == wanted
     assert config.method_name == cell.settings.get("method", {}).get("name", "rte")
     for key, value in cell.settings.get("method", {}).items():
@@ -79,12 +79,13 @@ def test_methods_that_are_compared_take_over_what_rte_has() -> None:
 
 def test_the_laptop_size_leaves_out_and_only_brings_back() -> None:
     main = find("main")
-    assert {cell.data for cell in main.at("laptop")} == {"cifar10"}
-    assert len(main.at("laptop")) == 12 + 2 * len(SYMMETRIC)
+    assert {cell.row for cell in main.at("laptop") if cell.data == "cifar100"} == {"CE", "GCE", "RTE"}
+    assert len(main.at("laptop")) == 12 + 9 + 2 * len(SYMMETRIC)
     assert {cell.data for cell in main.at("laptop", ["CIFAR-100"])} == {"cifar100"}
     assert not any(cell.search for cell in main.at("laptop", ["RTE"]))
     assert [cell.row for cell in main.at("laptop", ["preact"])] == ["RTE (PreAct ResNet-18)"]
     assert [cell.column for cell in find("confusion").at("laptop")] == ["40 %", "60 %", "70 %"]
+    assert [cell.column for cell in find("nstar").at("laptop")] == [f"N* = {n}" for n in (1, 2, 4, 8)]
 
 
 def test_mistakes() -> None:

@@ -18,6 +18,11 @@ def draw(tree: Tree, path: Path) -> bool:
     """The figure of a summary, if it has one."""
     if not has_figure(tree):
         return False
+    if tree["table"] == "main":
+        figure = effect(tree)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=130, metadata={"Software": None})
+        return True
     runs = [
         (f"{cell['row']}, {cell['column']}", run)
         for cell in tree["cells"]
@@ -37,6 +42,32 @@ def draw(tree: Tree, path: Path) -> bool:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130, metadata={"Software": None})
     return True
+
+
+COLUMN = "CIFAR-10 80 %"
+ROWS = {"CE": ("#9aa5b1", ":"), "GCE": ("#0072b2", "--"), "CE+JSD+ECR": ("#e69f00", "-."), "RTE": ("#c2410c", "-")}
+"""What the figure of the main table shows; line and colour of each."""
+
+
+def effect(tree: Tree) -> Figure:
+    """Accuracy over epochs at 80 % noise, and which share of the wrong labels each method has memorised."""
+    cells = {cell["row"]: cell for cell in tree["cells"] if cell["column"] == COLUMN and cell["row"] in ROWS}
+    figure = Figure(figsize=(8.8, 3.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    for row, (colour, line) in ROWS.items():
+        runs = [run for run in cells.get(row, {"runs": []})["runs"] if run.get("curve")]
+        for number, run in enumerate(runs):
+            epochs, values = zip(*run["curve"], strict=True)
+            left.plot(epochs, values, line, color=colour, label=row if not number else None)
+        kept = [run["memorised"] for run in runs if run.get("memorised") is not None]
+        if kept:
+            right.barh(row, sum(kept) / len(kept), color=colour)
+    left.set(xlabel="epoch", ylabel="test accuracy %", title="80 % of the labels are wrong")
+    left.legend(frameon=False)
+    right.set(xlabel="wrong labels memorised %")
+    right.invert_yaxis()
+    return figure
 
 
 def losses(panel: Any, run: Tree) -> None:

@@ -101,6 +101,12 @@ def precision(found: Tree) -> str:
     return table(("network", *(f"{kind}, seconds per step" for kind in kinds), "times as fast"), rows)
 
 
+def study(found: Tree) -> str:
+    """The candidates for the settings of the preset `study`."""
+    rows = [(r["name"], f"{r['held_out']:.2f}", f"{r['nll']:.4f}", f"{r['minutes']:.0f}") for r in found["rows"]]
+    return table(("candidate", "held-out accuracy %", "held-out NLL", "minutes"), rows)
+
+
 def frontier(found: Tree) -> str:
     """Test accuracy of every method after the same time, and what earlier settings of the preset had reached."""
     rows, earlier = found["rows"], found.get("earlier", [])
@@ -192,6 +198,7 @@ MEASURED: Mapping[str, Callable[[Tree], str]] = {
     "frontier": frontier,
     "fast": frontier,
     "parts": parts,
+    "study": study,
 }
 
 

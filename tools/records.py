@@ -45,7 +45,7 @@ def in_the_tables(name: str, results: Path) -> str:
                 lines.append(f"| {table.title} | {cell.row} | {cell.column} | {accuracy} | {len(found['values'])} |")
     if not lines:
         return ""
-    head = ["A tenth of CIFAR-10, a small network, 15 epochs ([all results](../results.md)):", ""]
+    head = ["CIFAR-10, a small network ([all results, with their sizes](../results.md)):", ""]
     head += ["| table | row | column | accuracy `last` % | runs |", "| --- | --- | --- | --- | --- |"]
     return "\n".join([*head, *lines, ""])
 

@@ -15,8 +15,13 @@ Changes = dict[str, Any]
 Value = float | str | None
 """A number of the paper in percent, "fail" where it says that training failed, or None where it has none."""
 
-MEASURES = {"accuracy": "accuracy %", "top5": "top-5 accuracy %", "mce": "mCE %"}
-"""What a cell of a table may show; of mCE less is better."""
+MEASURES = {
+    "accuracy": "accuracy %",
+    "top5": "top-5 accuracy %",
+    "mce": "mCE %",
+    "memorised": "wrong labels memorised %",
+}
+"""What a cell of a table may show; of mCE and of what is memorised less is better."""
 
 OBJECTIVE, TEACHER = ("q", "jsd_weight", "ecr_weight"), ("decay", "warmup")
 """What a method that is compared with RTE takes over from the preset's settings for RTE."""
@@ -52,7 +57,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table or figure. `laptop` are settings in which the laptop size differs from the paper's; `note` says why."""
+    """A table or figure. `note` is what has to be said about it."""
 
     name: str
     title: str
@@ -62,10 +67,9 @@ class Table:
     laptop_measures: tuple[str, ...] | None = None
     """Fewer of them at laptop size; None: the same."""
     figures: tuple[str, ...] = ()
-    """Further measures for a figure: "reliability", "losses"."""
+    """Further measures for a figure: "reliability", "losses", "curve" (test accuracy after some epochs)."""
     compare: Literal["rows", "columns"] = "rows"
     """Along what the paper's ordering is compared with ours."""
-    laptop: Changes = field(default_factory=dict)
     sizes: tuple[Size, ...] = SIZES
     others: tuple[tuple[str, str, Value], ...] = ()
     """Numbers of other work that the paper quotes, (name, column, number): shown, not run."""

@@ -76,8 +76,6 @@ def configure(table: Table, cell: Cell, options: Options, seed: int) -> RunConfi
     preset = options.preset or (cell.data if options.size == "paper" else SMALL)
     settings = merge({"data": {"name": cell.data}}, cell.settings) if options.size == "laptop" else cell.settings
     settings = merge(settings, _inherited(preset, cell))
-    if options.size == "laptop":
-        settings = merge(settings, table.laptop)
     for text in options.overrides:
         change = parse_override(text)
         check_sections(change)
@@ -169,6 +167,6 @@ def check_same(folder: Path, config: RunConfig) -> None:
 
 
 def bare(config: RunConfig) -> RunConfig:
-    """Without the place of its label file."""
+    """Without the place of its label file, and without the precision, which `auto` leaves to the machine."""
     file = Path(config.noise.file).name if config.noise.file else None
-    return replace(config, noise=config.noise.model_copy(update={"file": file}))
+    return replace(config, noise=config.noise.model_copy(update={"file": file})).with_train(precision="auto")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +29,6 @@ def summarise(table: Table, options: Options, out: Path) -> Tree:
         "size": options.size,
         "preset": options.preset or ("the paper's" if options.size == "paper" else SMALL),
         "set": list(options.overrides),
-        "differs": table.laptop if options.size == "laptop" else {},
         "seeds": list(range(options.seeds)),
         "measures": list(table.measured(options.size)),
         "note": table.note,
@@ -93,8 +93,16 @@ def _run(job: Job, table: Table, out: Path) -> Tree:
     tree |= {"epochs": result["epochs"], "net": result["net"], "wrong_labels": _percent(wrong)}
     if "mce" in measured:
         tree["mce"] = _percent(measured["mce"]["mce"])
+    if "curve" in table.figures:
+        measured["curve"] = _curve(folder / "journal.jsonl")
     tree |= {name: measured[name] for name in table.figures if name in measured}
     return tree
+
+
+def _curve(journal: Path) -> list[tuple[int, float]]:
+    """Test accuracy in percent after each epoch at whose end it was taken."""
+    entries = map(json.loads, journal.read_text(encoding="utf-8").splitlines())
+    return [(e["epoch"], round(100 * e["test"]["top1"], 2)) for e in entries if e["event"] == "epoch" and "test" in e]
 
 
 def _percent(value: float | None) -> float | None:
