@@ -89,4 +89,6 @@ def test_no_file_has_grown_a_second_purpose() -> None:
 def test_what_stands_in_data_is_a_dataset_or_listed_as_none(name: str) -> None:
     module = registry.dataset(name)
     missing = [part for part in ("SUMMARY", "Config", "load") if not hasattr(module, part)]
-    assert not missing, f"rte.data.{name} has no {', '.join(missing)}; is it one for NOT_DATASETS, or for an underscore?"
+    assert not missing, (
+        f"rte.data.{name} has no {', '.join(missing)}; is it one for NOT_DATASETS, or for an underscore?"
+    )

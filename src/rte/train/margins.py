@@ -10,7 +10,7 @@ They are kept by the part of the run, because early ones were made before a wron
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from rte.parts.schedules import Moment
+from rte.train.distributed import World
+from rte.train.order import Slot
 from rte.views.batch import Batch
 
 PARTS = 8
@@ -84,10 +86,31 @@ class Margins(nn.Module):
         last = part_of(t)
         return bool(self.table[:, 1, max(0, last - 1) : last + 1].any())
 
-    def swept(self, logits: Tensor, y: Tensor, t: Moment) -> None:
-        """Logits (N, K) of all examples, in index order; any other output is left alone."""
+    def swept(self, logits: Tensor, y: Tensor, t: Moment) -> Tensor:
+        """Note, and return, logits (N, K) of all examples, in index order; any other output is left alone."""
         if logits.ndim == 2 and logits.shape[1] == self.classes:
             self._add(logits, y, torch.arange(len(y), device=y.device), part_of(t))
+        return logits
+
+    def look(self, t: Moment, world: World, sweep: Callable[[], Tensor]) -> None:
+        """Sweep, for methods that never look at the weak views themselves."""
+        if self.seen(t):
+            return
+        if world.first:
+            sweep()
+        world.give(self)
+
+    def give(self, world: World, method: nn.Module) -> None:
+        """Send the method and what was seen from the first process to the others."""
+        for state in (method, self):
+            world.give(state)
+
+    def gather(self, world: World, slots: Sequence[Slot]) -> None:
+        """Exchange what the processes have seen of the examples of a step."""
+        for slot in slots if world.size > 1 else ():
+            for index in (slot.index, slot.second):
+                if index is not None:
+                    world.gather_rows(self.table, torch.from_numpy(index).to(self.table.device))
 
     @torch.no_grad()
     def _add(self, logits: Tensor, y: Tensor, i: Tensor, part: int) -> None:

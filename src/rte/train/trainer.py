@@ -183,9 +183,10 @@ class Trainer:
                 total[name] = total.get(name, 0.0) + value / len(pieces)
         if self._looks_up and self.optimizer.broken:
             self._refuse(t, total)
-        for table in (*(attrgetter(name)(self.method) for name in self.method.tables), self.margins.table):
+        for table in self.method.tables:
             for piece in pieces:
-                self.world.gather_rows(table, torch.from_numpy(piece.index).to(self.device))
+                self.world.gather_rows(attrgetter(table)(self.method), torch.from_numpy(piece.index).to(self.device))
+        self.margins.gather(self.world, pieces)
         return total
 
     def _pieces(self, slot: Slot) -> list[Slot]:
@@ -229,8 +230,7 @@ class Trainer:
         if getattr(type(self.method), name) is getattr(Method, name):
             return
         report = getattr(self.method, name)(t, self._sweep) if self.world.first else {}
-        for state in (self.method, self.margins):
-            self.world.give(state)
+        self.margins.give(self.world, self.method)
         if report:
             self.journal.write(name, epoch=t.epoch, step=self.step, **_floats(report))
 
@@ -244,8 +244,8 @@ class Trainer:
         t = self._progress(Place(last, self._J, self._J, self.step))
         self._decide("epoch_end", t)
         began = time.perf_counter()
-        if self.cfg.budget is None and self.world.first and not self.margins.seen(t):
-            self._sweep(self.method.predict)  # the method never looks at weak views themselves
+        if self.cfg.budget is None:
+            self.margins.look(t, self.world, partial(self._sweep, self.method.predict))
         scores = self.examine(self.method) if self.world.first else {}
         self.timeline.evaluated(time.perf_counter() - began)
         if self._paused is not None:
@@ -261,9 +261,7 @@ class Trainer:
     def _sweep(self, predict: Predict, *, reported: bool = False) -> Tensor:
         size, now = self.cfg.evaluate_batch, self._progress(Place(self.epoch, self.done, self._J, self.step))
         found = outputs(self.method, predict, self.loader, batch=size, device=self.device, mirror=reported)
-        logits = found.to(self.device)
-        self.margins.swept(logits, self.method.y, now)
-        return logits
+        return self.margins.swept(found.to(self.device), self.method.y, now)
 
     # ---- records
 
