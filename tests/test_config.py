@@ -196,8 +196,15 @@ def test_merge_keeps_what_a_table_of_the_same_name_says() -> None:
     assert merge({"m": {"name": "a", "q": 1}}, {"m": {"name": "b"}}) == {"m": {"name": "b"}}
 
 
-def test_data_specifications() -> None:
+def test_data_specifications(tmp_path: Path) -> None:
     assert parse_data("cifar10") == {"name": "cifar10"}
-    assert parse_data("some/file.npz") == {"name": "arrays", "path": "some/file.npz"}
     assert parse_data("folder:some/where") == {"name": "folder", "path": "some/where"}
+    options = {"columns": ["path=file"], "labels": None, "group": "patient", "skip_bad": True}
+    found = {"columns": {"path": "file", "group": "patient"}, "skip_bad": True}
+    assert parse_data("table:a.csv", **options) == {"name": "table", "path": "a.csv", **found}
+    assert parse_data(f"folder:{tmp_path}", group="^[a-z]+", labels="y.csv") == {
+        "name": "folder", "path": str(tmp_path), "group": "^[a-z]+", "labels": "y.csv",
+    }  # fmt: skip
+    with pytest.raises(ConfigError, match="digits takes no --labels; leave it out"):
+        parse_data("digits", labels="y.csv")
     assert parse_data("table:a.csv") == {"name": "table", "path": "a.csv"}

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rte.data import cifar10
-from rte.data.statistics import channel_statistics, holdout, with_test_share
+from rte.data._own import with_test_share
+from rte.data.statistics import channel_statistics, holdout
 from rte.data.types import ArrayImages, Dataset, Pixels, Split
 from rte.errors import DataError
 
@@ -162,3 +163,23 @@ def test_test_images_are_scored_by_the_truth_where_it_is_known() -> None:
 def test_no_second_test_split() -> None:
     with pytest.raises(DataError, match=r"toy has a test split already; leave test_share at 0"):
         with_test_share(with_test_share(dataset(), 0.3), 0.3)
+
+
+def test_groups_are_held_as_a_whole_and_the_shares_are_met_as_nearly_as_they_allow() -> None:
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 60, 600)
+    y = (rng.random(600) < 0.3).astype(np.int64)
+    rows, held = holdout(y, 0.2, 3, groups)
+    assert not set(groups[rows]) & set(groups[held])
+    assert sorted([*rows, *held]) == list(range(600))
+    for label in (0, 1):
+        assert abs((y[held] == label).sum() - 0.2 * (y == label).sum()) <= 6, "a group has ten examples"
+    assert holdout(y, 0.2, 3, groups)[1].tolist() == held.tolist()
+    assert holdout(y, 0.2, 4, groups)[1].tolist() != held.tolist()
+
+
+def test_a_class_is_never_held_whole_with_its_group() -> None:
+    y, groups = np.array([0, 0, 0, 0, 1, 1]), np.array([0, 1, 2, 3, 4, 4])
+    assert 4 not in groups[holdout(y, 0.5, 0, groups)[1]]
+    with pytest.raises(DataError, match="no group can be held out: there are 2, and each is too large"):
+        holdout(y, 0.2, 0, np.array([0, 0, 0, 1, 1, 1]))

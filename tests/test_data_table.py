@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from rte.data._roles import Roles
+from rte.data._useless import LeftOut
 from rte.data.table import Config, load
 from rte.data.types import Dataset
 from rte.errors import DataError
@@ -97,9 +102,10 @@ def test_test_share(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", r"list\.csv begins with an empty line; its first line must name the columns path and label"),
+        ("", r"list\.csv begins with an empty line; its first line must name the columns, such as path and label"),
         ("path,label\n", r"list\.csv lists no training images"),
-        ("file,label\nimg/0.png,a\n", r"list\.csv has no column 'path' in its first line \(it has: file, label\)"),
+        ("a,b\n1,2\n", r"list\.csv does not say which of its columns is the path \(it has: a, b\); name it with --col"),
+        ("path,a,b\nimg/0.png,1,2\n", r"does not say which of its columns is the label \(it has: path, a, b\)"),
         ("path,label,label\nimg/0.png,a,b\n", r"list\.csv names a column twice"),
         (
             lines("img/0.png,a", "~nouser/x.png,b"),
@@ -108,7 +114,7 @@ def test_test_share(folder: Path) -> None:
         (lines("img/0.png,a", "img/9.png,b"), r"line 3 of .*list\.csv names .*img/9\.png, which does not exist"),
         (lines("img/0.png,a", "", "img/1.png"), r"line 4 of .*list\.csv has 1 fields but there are 2 columns"),
         (lines("img/0.png,a,b"), r"line 2 of .*list\.csv has 3 fields but there are 2 columns"),
-        (lines("img/0.png,"), r"line 2 of .*list\.csv has an empty label; fill it in"),
+        (lines("img/0.png,"), r"line 2 of .*list\.csv has an empty label; add --skip-bad"),
         (lines(",a"), r"line 2 of .*list\.csv has an empty path"),
         (lines("img/0.png,a", "img/1.png,a"), r"the column label of .*list\.csv names a single class \(a\)"),
         (lines('"img/0.png,a'), r"list\.csv cannot be read after line 1 \(.*\); check its quotation marks"),
@@ -155,3 +161,77 @@ def test_a_file_under_two_labels_or_in_both_splits_is_refused(folder: Path) -> N
         read(folder, lines("img/0.png,dog,train", "img/1.png,cat,train", "img/2.png,cat,test", "img/0.png,dog,test",
                            head="path,label,split"))  # fmt: skip
     assert len(read(folder, lines(*FOUR, "img/0.png,dog")).train) == 5, "the same line twice is a weight"
+
+
+def test_columns_are_found_by_their_names_and_values(folder: Path) -> None:
+    head = "id,photo of it,Species"
+    data = read(folder, lines("1,img/0.png,dog", "2,img/1.png,cat", "3,img/2.png,dog", "4,img/3.png,cat", head=head),
+                columns=Roles(label="species"))  # fmt: skip
+    assert (data.classes, data.train.y.tolist()) == (("cat", "dog"), [1, 0, 1, 0])
+    assert read(folder, lines(*FOUR, head="filename,kind")).classes == ("cat", "dog"), "two columns explain each other"
+    with pytest.raises(DataError, match=r"list\.csv has no column 'specis' \(for label\); did you mean 'Species'\?"):
+        read(folder, lines("1,img/0.png,dog", head=head), columns=Roles(label="specis"))
+
+
+def test_validation_rows_are_tested_on_where_none_is_for_the_test(folder: Path) -> None:
+    rows = ("img/0.png,dog,train", "img/1.png,cat,train", "img/2.png,cat,val")
+    data = read(folder, lines(*rows, head="path,label,split"))
+    assert data.test is not None
+    assert len(data.test) == 1
+    data = read(folder, lines(*rows, "img/3.png,dog,test", "img/4.png,dog,test", head="path,label,split"))
+    assert data.test is not None
+    assert (len(data.train), len(data.test)) == (2, 2)
+
+
+def test_what_cannot_be_used_is_named_and_counted_or_left_out(folder: Path) -> None:
+    text = lines(*FOUR, "img/4.png,", "img/9.png,dog", "img/8.png,cat", ",cat", "img/5.png,fox")
+    with pytest.raises(DataError, match=r"line 9 of .* has an empty path; add --skip-bad"):
+        read(folder, text)
+    with pytest.warns(LeftOut) as said:
+        data = read(folder, text, skip_bad=True, classes=("cat", "dog"))
+    assert [str(one.message).split(" and are")[0] for one in said] == [
+        "1 of 9 examples name no file", "1 of 8 examples have no label",
+        "2 of 7 examples name files that do not exist", "1 of 5 examples have a label that is no class",
+    ]  # fmt: skip
+    assert (data.classes, data.train.y.tolist()) == (("cat", "dog"), [1, 0, 1, 0])
+    with pytest.raises(DataError, match=r"img/9\.png, which does not exist, and 1 of 5 others name files that"):
+        read(folder, lines("img/0.png,a", "img/9.png,b", "img/8.png,b", "img/1.png,b", "img/2.png,b"))
+    with (
+        pytest.warns(LeftOut),
+        pytest.raises(DataError, match="no example is left: all 1 name files that do not exist"),
+    ):
+        read(folder, lines("img/9.png,a"), skip_bad=True)
+
+
+def test_groups_stay_together(folder: Path) -> None:
+    rows = [f"img/{k}.png,{'ab'[k % 2]},{k // 2}" for k in range(6)]
+    data = read(folder, lines(*rows, head="path,label,patient"), columns=Roles(group="patient"), test_share=0.34)
+    assert data.test is not None
+    assert (len(data.train), len(data.test)) == (4, 2)
+    assert data.groups is not None
+    assert len(np.unique(data.groups)) == 2
+
+
+def test_parquet(folder: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    columns = {"file": [f"img/{k}.png" for k in range(4)], "label": ["b", "a", None, "a"], "more": [[1]] * 4}
+    parquet.write_table(pyarrow.table(columns), folder / "list.parquet")
+    with pytest.warns(LeftOut, match=r"1 of 4 examples have no label .*: row 3 of .*list\.parquet has an empty label"):
+        data = load(Config(path=str(folder / "list.parquet"), skip_bad=True), None)
+    assert data.train.y.tolist() == [1, 0, 0]
+    (folder / "list.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(DataError, match=r"list\.parquet cannot be read as Parquet"):
+        load(Config(path=str(folder / "list.parquet")), None)
+
+
+def test_gzip_and_names_with_spaces_quotes_and_emoji(folder: Path) -> None:
+    strange = 'a "b", \N{WINKING FACE}.png'
+    (folder / "img" / "0.png").rename(folder / "img" / strange)
+    buffer = io.StringIO()
+    csv.writer(buffer).writerows([["path", "label"], [f"img/{strange}", "x, y"], ["img/1.png", "z"]])
+    (folder / "list.csv.gz").write_bytes(gzip.compress(buffer.getvalue().encode()))
+    data = load(Config(path=str(folder / "list.csv.gz")), None)
+    assert data.classes == ("x, y", "z")
+    assert first_pixels(data) == [0, 1]

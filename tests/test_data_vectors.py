@@ -35,7 +35,7 @@ def test_a_npy_file_stays_on_the_disk(tmp_path: Path) -> None:
     assert isinstance(source, ArrayVectors)
     assert isinstance(source.values, np.memmap)
     assert source.fetch(np.arange(3)).dtype == np.float32
-    with pytest.raises(DataError, match=r"holds no labels; name their file with --set data.labels=y.npy"):
+    with pytest.raises(DataError, match=r"holds no labels; name their file with --labels y.npy"):
         load(Config(path=str(tmp_path / "x.npy")), None)
 
 

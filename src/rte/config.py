@@ -19,7 +19,8 @@ from pydantic import ValidationError
 
 from rte import registry
 from rte.code import without_folder
-from rte.data.vectors import holds_vectors
+from rte.data._roles import parse_roles
+from rte.data.recognise import recognise
 from rte.errors import ConfigError, did_you_mean
 from rte.files import parse_json, read_text
 from rte.nets.config import NetConfig
@@ -279,11 +280,24 @@ def _tables(conditional: Any, preset: str | None) -> list[Tree]:
     return tables
 
 
-def parse_data(text: str) -> Tree:
-    """`cifar10`, `FILE.npz`, `folder:PATH` or `table:FILE.csv` as the data section of a run."""
-    name, colon, path = text.partition(":")
-    if colon and name in registry.datasets():
-        return {"name": name, "path": path}
-    if text.endswith((".npz", ".npy")):
-        return {"name": "vectors" if holds_vectors(Path(text)) else "arrays", "path": text}
-    return {"name": text}
+def parse_data(
+    text: str,
+    *,
+    data_dir: Path | None = None,
+    columns: Iterable[str] = (),
+    labels: str | None = None,
+    group: str | None = None,
+    skip_bad: bool = False,
+) -> Tree:
+    """What the user pointed at, such as `cifar10`, a folder or a table, as the data section of a run."""
+    roles = parse_roles(list(columns))
+    tree = recognise(text, registry.datasets(), data_dir, roles)
+    known = registry.dataset(tree["name"]).Config.model_fields
+    if group is not None and "group" not in known:
+        roles["group"], group = group, None
+    given: Tree = {"columns": roles, "labels": labels, "group": group, "skip_bad": skip_bad}
+    given = {key: value for key, value in given.items() if value}
+    for key in given:
+        if key not in known:
+            raise ConfigError(f"{text} takes no --{key.replace('_', '-')}; leave it out.")
+    return tree | given

@@ -31,6 +31,10 @@ def compare(
     seeds: opt.Seeds = 1,
     rates: opt.Rates = None,
     seed: opt.Seed = None,
+    columns: opt.Columns = None,
+    labels: opt.Labels = None,
+    group: opt.Group = None,
+    skip_bad: opt.SkipBad = False,
     settings: opt.Set = None,
     data_dir: opt.DataDir = None,
     trust_code: opt.TrustCode = False,
@@ -49,8 +53,10 @@ def compare(
 
     seconds = read_budget(budget, epochs)
 
+    about = {"data_dir": data_dir, "columns": columns or (), "labels": labels, "group": group, "skip_bad": skip_bad}
+
     def configure(name: str) -> Any:
-        rest: dict[str, Any] = {"init": init, "frozen": frozen, "trust_code": trust_code}
+        rest: dict[str, Any] = {"init": init, "frozen": frozen, "trust_code": trust_code, "about_data": about}
         return make_config(data, name, preset, noise, net, epochs, seed, settings, **rest)
 
     groups = {"all": registry.methods, "paper": compared}

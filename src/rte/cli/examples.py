@@ -9,7 +9,9 @@ EXAMPLES = {
     "fit": (
         "rte fit digits --noise symmetric:0.4 --epochs 5",
         "rte fit cifar10 --preset laptop --noise symmetric:0.4 --budget 30m",
-        "rte fit folder:photos --method auto --set train.batch=64",
+        "rte fit photos --method auto --set train.batch=64",
+        "rte fit photos --labels labels.csv",
+        "rte fit list.csv --columns path=file,label=class",
     ),
     "resume": (f"rte resume {RUN}",),
     "evaluate": (f"rte evaluate {RUN} --json scores.json",),

@@ -8,7 +8,29 @@ from typing import Annotated
 import typer
 
 Data = Annotated[
-    str, typer.Argument(help="digits, cifar10, cifar100, FILE.npz, folder:PATH or table:FILE.csv; see `rte list data`.")
+    str,
+    typer.Argument(
+        help="A folder of images, a table (.csv, .tsv, .parquet), FILE.npz, or a dataset by name: see `rte list data`."
+    ),
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--columns", help="Which column of a table is what, if it cannot be guessed: path=file,label=class,split=part."
+    ),
+]
+Labels = Annotated[
+    str | None,
+    typer.Option("--labels", help="A table of ids and labels that count instead, such as `rte audit --apply` writes."),
+]
+Group = Annotated[
+    str | None,
+    typer.Option(
+        "--group", help="Keep together when examples are set apart: a column, or a regular expression for paths."
+    ),
+]
+SkipBad = Annotated[
+    bool, typer.Option("--skip-bad", help="Leave out examples without a label or a readable file, and say how many.")
 ]
 DataIfNew = Annotated[str | None, typer.Argument(help="As for `rte fit`; digits if left out.")]
 Method = Annotated[

@@ -35,6 +35,10 @@ def fit(
     epochs: opt.Epochs = None,
     budget: opt.Budget = None,
     seed: opt.Seed = None,
+    columns: opt.Columns = None,
+    labels: opt.Labels = None,
+    group: opt.Group = None,
+    skip_bad: opt.SkipBad = False,
     settings: opt.Set = None,
     data_dir: opt.DataDir = None,
     schedule: opt.Schedule = None,
@@ -43,7 +47,8 @@ def fit(
     out: opt.Out = None,
 ) -> None:
     """Train a robust classifier; by default with RTE."""
-    rest: dict[str, Any] = {"init": init, "frozen": frozen, "trust_code": trust_code}
+    about = {"data_dir": data_dir, "columns": columns or (), "labels": labels, "group": group, "skip_bad": skip_bad}
+    rest: dict[str, Any] = {"init": init, "frozen": frozen, "trust_code": trust_code, "about_data": about}
     config = make_config(data, method, preset, noise, net, epochs, seed, settings, schedule, **rest)
     announce(config)
     folder = out or Path("runs") / run_name(config)

@@ -33,11 +33,12 @@ def make_config(
     init: str | None = None,
     frozen: bool = False,
     trust_code: bool = False,
+    about_data: dict[str, Any] | None = None,
 ) -> RunConfig:
     from rte.config import parse_data, resolve
     from rte.noise.config import parse_noise
 
-    options: dict[str, Any] = {"data": parse_data(data)}
+    options: dict[str, Any] = {"data": parse_data(data, **(about_data or {}))}
     options |= {"seed": seed} if seed is not None else {}
     options |= {"noise": parse_noise(noise)} if noise is not None else {}
     options |= {"net": {"name": net, "wider": []}} if net is not None else {}

@@ -12,28 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rte.data._assemble import KEYS, PARTS, Kind, assemble, from_stored
+from rte.data._own import Own, finished
 from rte.data._places import find
-from rte.data.statistics import with_test_share
 from rte.data.types import ArrayImages, Dataset, Pixels
 from rte.errors import DataError
-from rte.settings import Settings, setting
+from rte.settings import setting
 
 SUMMARY = "your own images in an .npz file: x_train, y_train and, if there are any, x_test, y_test, classes"
 BLOCK = 1024
 
 
-class Config(Settings):
+class Config(Own):
     """Which .npz file."""
 
     path: str = setting(..., "the .npz file, from here or from the data folder")
-    test_share: float = setting(0.0, "share of the training images set apart for testing", ge=0.0, lt=1.0)
 
 
 def load(cfg: Config, data_dir: Path | None) -> Dataset:
     """The arrays x_train, y_train (or x, y) of an .npz file, and x_test, y_test, classes, y_train_true if present."""
     path = find(cfg.path, data_dir, folder=False)
     data = from_stored(read_npz(path), IMAGES, name=path.stem, where=str(path))
-    return with_test_share(data, cfg.test_share)
+    return finished(data, cfg, path.parent, data_dir)
 
 
 def from_arrays(

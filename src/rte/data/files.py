@@ -16,6 +16,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from threading import Lock
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,14 +162,22 @@ def probe(
 
 def _header(path: Path | str, megapixels: int) -> tuple[tuple[int, int], bool]:
     """(height, width) once decoded, and whether the image is grey."""
-    with _opened(path, megapixels) as image:
+    with _opened(path, megapixels, str(path)) as image:
         width, height = image.size
         return ((width, height) if orientation(image) in SIDEWAYS else (height, width)), image.mode in GREY
 
 
-def decode(path: Path | str, channels: int, shorter: int | None = None, megapixels: int = MEGAPIXELS) -> Pixels:
-    """One file as uint8 (h, w, channels)."""
-    with _opened(path, megapixels) as image:
+def decode(
+    file: Path | str | BinaryIO,
+    channels: int,
+    shorter: int | None = None,
+    megapixels: int = MEGAPIXELS,
+    *,
+    called: str | None = None,
+) -> Pixels:
+    """One file as uint8 (h, w, channels); messages name it as `called`, else by its path."""
+    path = called or str(file)
+    with _opened(file, megapixels, path) as image:
         turn = orientation(image)
         height, width = reduced((image.height, image.width), shorter)
         # A JPEG can be decoded at a half, a quarter or an eighth of its size, which is several times as fast.
@@ -186,12 +195,12 @@ def decode(path: Path | str, channels: int, shorter: int | None = None, megapixe
 
 
 @contextmanager
-def _opened(path: Path | str, megapixels: int) -> Iterator[Image.Image]:
+def _opened(file: Path | str | BinaryIO, megapixels: int, path: str) -> Iterator[Image.Image]:
     """The image in a file; what goes wrong with it meanwhile becomes one sentence."""
     if Image.MAX_IMAGE_PIXELS is not None and megapixels > MEGAPIXELS:
         Image.MAX_IMAGE_PIXELS = max(Image.MAX_IMAGE_PIXELS, megapixels * 10**6)  # Pillow's own limit, for all threads
     try:
-        with Image.open(path, formats=FORMATS) as image:
+        with Image.open(file, formats=FORMATS) as image:
             yield image
     except (MemoryError, DataError):
         raise

@@ -2,59 +2,121 @@
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
+from pydantic import field_validator
 
-from rte.data._labels import sorted_by_value
+from rte.data._label_file import match
+from rte.data._labels import as_labels, class_values, encode, sorted_by_value
+from rte.data._own import group_numbers, with_test_share
+from rte.data._photos import Photos, opened
 from rte.data._places import find
-from rte.data.files import MEGAPIXELS, SUFFIXES, FileImages, walk
-from rte.data.statistics import with_test_share
+from rte.data.files import SUFFIXES, image_files, walk
 from rte.data.types import Dataset, Labels, Split, Subset
 from rte.errors import DataError
-from rte.settings import Settings, setting
+from rte.settings import setting
 
 SUMMARY = "your own image files, one sub-folder per class, or train/ and test/ (val/, valid/) with such sub-folders"
 TEST = ("test", "val", "valid", "validation")
 """What the folder of test images may be called, beside train."""
+ADVICE = "put the images of each class in a sub-folder of its own, at least two"
 
 
-class Config(Settings):
+class Config(Photos):
     """Which folder, and how its images are read."""
 
     path: str = setting(..., "the folder, from here or from the data folder")
-    test_share: float = setting(0.0, "share of the training images set apart for testing", ge=0.0, lt=1.0)
-    channels: Literal[1, 3] | None = setting(None, "1 grey, 3 colour; none: grey if all images are")
-    shorter: int | None = setting(None, "reduce images whose shorter side is longer than this", ge=1)
-    megapixels: int = setting(MEGAPIXELS, "refuse images that have more, once decoded", ge=1)
-    cache_mb: int = setting(2048, "memory that decoded images may take, in MiB", ge=0)
+    group: str | None = setting(
+        None, "a regular expression: images in whose path it finds the same stay together when some are set apart"
+    )
+
+    @field_validator("group")
+    @classmethod
+    def _an_expression(cls, value: str | None) -> str | None:
+        try:
+            re.compile(value or "")
+        except re.error as error:
+            raise ValueError(f"this is no regular expression ({error})") from None
+        return value
 
 
 def load(cfg: Config, data_dir: Path | None) -> Dataset:
-    """The images below a folder; classes are the sub-folders of the training part, sorted by name or number."""
+    """The images below a folder; classes are the sub-folders of the training part, sorted by name or number.
+
+    With a label file, the images that it names; those in a test folder keep the class of their sub-folder unless the
+    file names them.
+    """
     root = find(cfg.path, data_dir, folder=True)
+    if cfg.labels is not None:
+        return labelled(root, find(cfg.labels, data_dir, folder=False), cfg)
     train_root, test_root = parts(root)
-    classes = tuple(sorted_by_value(child.name for child in subfolders(train_root)))
-    if len(classes) < 2:
-        raise DataError(
-            f"{train_root} has {len(classes)} class {'folder' if len(classes) == 1 else 'folders'}; "
-            "put the images of each class in a sub-folder of its own, at least two."
-        )
+    classes = classes_in(train_root)
     train_paths, y = images_of(train_root, classes)
     test_paths, y_test = images_of(test_root, classes) if test_root else ([], np.zeros(0, dtype=np.int64))
-    images = FileImages.open(
-        train_paths + test_paths,
-        channels=cfg.channels,
-        shorter=cfg.shorter,
-        megapixels=cfg.megapixels,
-        cache_mb=cfg.cache_mb,
-    )
-    n = len(train_paths)
+    data = of_files(root, train_paths, y, test_paths, y_test, classes, cfg)
+    return with_test_share(data, cfg.test_share, cfg.test_seed)
+
+
+def of_files(
+    root: Path, paths: list[str], y: Labels, test: list[str], y_test: Labels, classes: Sequence[str], cfg: Config
+) -> Dataset:
+    """The dataset of some files below a folder."""
+    images, n = opened(paths + test, cfg), len(paths)
     # One FileImages for both parts: they share its cache, its size and its number of channels.
-    train = Split(Subset(images, np.arange(n)), y)
-    test = Split(Subset(images, np.arange(n, len(images))), y_test) if test_root else None
-    return with_test_share(Dataset(root.name or "folder", classes, train, test), cfg.test_share)
+    apart = Split(Subset(images, np.arange(n, len(images))), y_test) if test else None
+    name, train = root.resolve().name or "folder", Split(Subset(images, np.arange(n)), y)
+    return Dataset(
+        name, tuple(classes), train, apart, groups=None if cfg.group is None else found_in(paths, root, cfg.group)
+    )
+
+
+def found_in(paths: list[str], root: Path, group: str) -> Labels:
+    """The group of each path below `root`: what the first bracket of the expression matches, or all of it."""
+    expression = re.compile(group)
+    found = [expression.search(os.path.relpath(path, root).replace(os.sep, "/")) for path in paths]
+    return group_numbers(["" if one is None else one.group(min(1, expression.groups)) or "" for one in found])
+
+
+def classes_in(root: Path) -> tuple[str, ...]:
+    """The names of the sub-folders, sorted by name or number: at least two."""
+    classes = tuple(sorted_by_value(child.name for child in subfolders(root)))
+    if len(classes) < 2:
+        raise DataError(f"{root} has {len(classes)} class {'folder' if len(classes) == 1 else 'folders'}; {ADVICE}.")
+    return classes
+
+
+def labelled(root: Path, file: Path, cfg: Config) -> Dataset:
+    """The images below a folder that a label file names, with its labels."""
+    paths = image_files(root)
+    _, test_root = parts(root)
+    names = [os.path.relpath(path, root).replace(os.sep, "/") for path in paths]
+    given = match(file, names, cfg.columns, skip=cfg.skip_bad)
+    inside = f"{test_root.name}/" if test_root else "\0"
+    kinds = given.split or ["test" if names[i].startswith(inside) else "train" for i in given.rows]
+    spare = "test" if "test" in kinds else "spare"
+    train, test = ([k for k, kind in enumerate(kinds) if kind == one] for one in ("train", spare))
+    values = class_values(as_labels([given.label[k] for k in train], str(file)), f"the column of labels in {file}")
+    classes = tuple(map(str, values))
+
+    def chosen(rows: list[int]) -> tuple[list[str], Labels]:
+        names_of = as_labels([given.label[k] for k in rows], str(file))
+        return [paths[given.rows[k]] for k in rows], encode(
+            names_of, values, lambda k: f"{file}: the label of {rows[k]}"
+        )
+
+    learnt, y = chosen(train)
+    tested, y_test = chosen(test)
+    if not test and test_root is not None and given.split is None and subfolders(test_root):
+        tested, y_test = images_of(test_root, classes)
+    data = of_files(root, learnt, y, tested, y_test, classes, cfg)
+    if given.group is not None:
+        data = replace(data, groups=group_numbers([given.group[k] for k in train]))
+    return with_test_share(data, cfg.test_share, cfg.test_seed)
 
 
 def parts(root: Path) -> tuple[Path, Path | None]:

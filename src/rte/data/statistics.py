@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rte.data.types import Dataset, Images, Labels, Pixels, Split, Vectors
+from rte.data.types import Images, Labels, Pixels, Vectors
 from rte.errors import DataError
 from rte.rng import generator
 
@@ -89,11 +88,12 @@ def _histogram(images: Pixels | Sequence[Pixels]) -> NDArray[np.float64]:
     return counts * (len(images) / channels.shape[1])
 
 
-def holdout(y: Labels, share: float, seed: int) -> tuple[Labels, Labels]:
+def holdout(y: Labels, share: float, seed: int, groups: Labels | None = None) -> tuple[Labels, Labels]:
     """Rows (train, held), both sorted: round(share * N) rows are held, the same share of every given label.
 
     Labels are the given ones, so the held rows are as noisy as the rest. What does not divide evenly goes to the
     labels with the largest remainders; the last row of a label is never held, even if fewer rows are held for it.
+    Rows of one of the `groups` (N,) are held together, and then the shares are met as nearly as groups allow.
     """
     if not 0 <= share < 1:
         raise DataError(f"a share of {share} cannot be held out; give a number from 0 to below 1.")
@@ -105,6 +105,8 @@ def holdout(y: Labels, share: float, seed: int) -> tuple[Labels, Labels]:
     quota[[k for k in ranked if quota[k] + 2 <= counts[k]][: max(missing, 0)]] += 1
     if share > 0 and quota.sum() == 0:
         raise DataError(f"holding out {share} of {len(y)} examples holds none; give a larger share or more examples.")
+    if groups is not None and share > 0:
+        return _groups_held(np.searchsorted(labels, y), quota, groups, seed)
     held = [
         generator(seed, "holdout", int(label)).permutation(np.flatnonzero(y == label))[:count]
         for label, count in zip(labels, quota, strict=True)
@@ -114,19 +116,23 @@ def holdout(y: Labels, share: float, seed: int) -> tuple[Labels, Labels]:
     return np.flatnonzero(~mask), np.flatnonzero(mask)
 
 
-def with_test_share(data: Dataset, share: float) -> Dataset:
-    """The dataset with a share of its training images set apart as its test split, the same images for every seed.
-
-    Test images are scored by their true label where it is known, else by the given one.
-    """
-    if share == 0:
-        return data
-    if data.test is not None:
-        raise DataError(f"{data.name} has a test split already; leave test_share at 0.")
-    rows, held = holdout(data.train.y, share, seed=0)
-    test = data.train.take(held)
-    if data.y_true is None:
-        return replace(data, train=data.train.take(rows), test=test)
-    return replace(
-        data, train=data.train.take(rows), test=Split(test.images, data.y_true[held]), y_true=data.y_true[rows]
-    )
+def _groups_held(y: Labels, quota: Labels, groups: Labels, seed: int) -> tuple[Labels, Labels]:
+    """Rows (train, held) with whole groups held: in random order, large ones first, each that brings the numbers held
+    of each label nearer to `quota` (K,) and leaves some of every label to train on."""
+    _, group = np.unique(groups, return_inverse=True)
+    table = np.zeros((int(group.max()) + 1, len(quota)), np.int64)  # how many of each label a group has
+    np.add.at(table, (group, y), 1)
+    order = generator(seed, "groups").permutation(len(table))
+    order = order[np.argsort(-table[order].sum(1), kind="stable")]
+    taken, counts = np.zeros(len(quota), np.int64), table.sum(0)
+    chosen = np.zeros(len(table), bool)
+    for g in order:
+        after = taken + table[g]
+        if ((after - quota) ** 2).sum() < ((taken - quota) ** 2).sum() and (after < counts).all():
+            taken, chosen[g] = after, True
+    if not chosen.any():
+        raise DataError(
+            f"no group can be held out: there are {len(table)}, and each is too large; use smaller groups, or a "
+            "larger share."
+        )
+    return np.flatnonzero(~chosen[group]), np.flatnonzero(chosen[group])

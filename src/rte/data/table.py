@@ -1,51 +1,59 @@
-"""Images listed in a table: a text file with the columns path and label."""
+"""Images listed in a table: CSV, TSV or Parquet with a column of paths and a column of labels."""
 
 from __future__ import annotations
 
-import csv
 import os
 import stat
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rte.data._labels import as_labels, class_values, encode
+from rte.data._columns import Columns
+from rte.data._columns import read as read_columns
+from rte.data._labels import as_labels, class_values, encode, named_values
+from rte.data._own import finished, group_numbers
+from rte.data._photos import Photos, opened
 from rte.data._places import find
-from rte.data.files import MEGAPIXELS, FileImages
-from rte.data.statistics import with_test_share
+from rte.data._roles import Roles, roles_of, split_of
+from rte.data._useless import leave_out
 from rte.data.types import Dataset, Labels, Split, Subset
-from rte.errors import DataError, did_you_mean
-from rte.settings import Settings, setting
+from rte.errors import DataError
+from rte.settings import setting
 
-SUMMARY = "your own image files, listed in a .csv or .tsv with the columns path, label and perhaps split, true_label"
+SUMMARY = "your own image files, listed in a .csv, .tsv or .parquet with columns of paths and labels"
 
 
-class Config(Settings):
+class Config(Photos):
     """Which table, and how its images are read."""
 
-    path: str = setting(..., "the .csv or .tsv file, from here or from the data folder")
-    test_share: float = setting(0.0, "share of the training images set apart for testing", ge=0.0, lt=1.0)
-    channels: Literal[1, 3] | None = setting(None, "1 grey, 3 colour; none: grey if all images are")
-    shorter: int | None = setting(None, "reduce images whose shorter side is longer than this", ge=1)
-    megapixels: int = setting(MEGAPIXELS, "refuse images that have more, once decoded", ge=1)
-    cache_mb: int = setting(2048, "memory that decoded images may take, in MiB", ge=0)
+    path: str = setting(..., "the table, from here or from the data folder")
+    classes: tuple[str, ...] | None = setting(None, "the names of all classes; none: every label is one", strict=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the table; `true_label` is empty where it is not known. `file` is what the system calls the file,
-    whatever its path."""
+@dataclass(frozen=True)
+class Listed:
+    """The rows that are used, (N,) each; `true` is None where no row has a true label."""
 
-    line: int
-    path: str
-    file: tuple[int, int]
-    label: str
-    split: str
-    true_label: str
+    where: Columns
+    rows: NDArray[np.int64]
+    paths: list[str]
+    label: list[str]
+    split: NDArray[np.str_]
+    true: list[str] | None
+    group: list[str] | None
+
+    def take(self, kept: NDArray[np.int64]) -> Listed:
+        def some(values: list[str] | None) -> list[str] | None:
+            return None if values is None else [values[i] for i in kept]
+
+        paths, label = ([values[i] for i in kept] for values in (self.paths, self.label))
+        return Listed(self.where, self.rows[kept], paths, label, self.split[kept], some(self.true), some(self.group))
+
+    def line(self, i: int) -> str:
+        return self.where.where(int(self.rows[i]))
 
 
 def load(cfg: Config, data_dir: Path | None) -> Dataset:
@@ -54,119 +62,116 @@ def load(cfg: Config, data_dir: Path | None) -> Dataset:
     Test images are scored by their true label where the table has it, else by the given one.
     """
     file = find(cfg.path, data_dir, folder=False)
-    rows = list(read(file))
-    refuse_doubles(rows, file)
-    train = [row for row in rows if row.split == "train"]
-    test = [row for row in rows if row.split == "test"]
-    if not train:
+    listed = usable(read(file, cfg.columns), cfg)
+    refuse_doubles(listed, file)
+    train, test = parts(listed)
+    if not len(train):
         raise DataError(f"{file} lists no training images; give at least two rows of different label.")
-    values = class_values(as_labels([row.label for row in train], str(file)), f"the column label of {file}")
-
-    def labels(part: list[Row], texts: list[str]) -> Labels:
-        return encode(as_labels(texts, str(file)), values, lambda i: f"the label in line {part[i].line} of {file}")
-
-    y = labels(train, [row.label for row in train])
-    y_test = labels(test, [row.true_label or row.label for row in test])
-    y_true = labels(train, true_labels(train, file)) if any(row.true_label for row in train) else None
-    images = FileImages.open(
-        (row.path for row in train + test),
-        channels=cfg.channels,
-        shorter=cfg.shorter,
-        megapixels=cfg.megapixels,
-        cache_mb=cfg.cache_mb,
+    values = class_values(as_labels([listed.label[i] for i in train], str(file)), f"the column label of {file}")
+    if cfg.classes is not None:
+        values = named_values(cfg.classes, values, "data.classes")
+    kept = leave_out(
+        np.isin(np.array(listed.label)[test], values, invert=True) if len(test) else np.zeros(0, bool),
+        "are labelled as no class of the training images",
+        lambda i: (
+            f"the label in {listed.line(int(test[i]))} is {listed.label[test[i]]}, which is none of the "
+            f"{len(values)} classes ({', '.join(map(str, values[:8]))}{', …' if len(values) > 8 else ''})"
+        ),
+        skip=cfg.skip_bad,
     )
-    n = len(train)
-    train_split = Split(Subset(images, np.arange(n)), y)
-    test_split = Split(Subset(images, np.arange(n, len(images))), y_test) if test else None
-    data = Dataset(file.stem, tuple(str(value) for value in values), train_split, test_split, y_true)
-    return with_test_share(data, cfg.test_share)
+    listed, n = listed.take(np.concatenate([train, test[kept]])), len(train)
+
+    def labels(part: slice, texts: list[str]) -> Labels:
+        first = part.start or 0
+        return encode(as_labels(texts[part], str(file)), values, lambda i: f"the label in {listed.line(first + i)}")
+
+    learnt, tested = slice(0, n), slice(n, None)
+    truth = None if listed.true is None else true_labels(listed, n)
+    y, y_true = labels(learnt, listed.label), None if truth is None else labels(learnt, truth)
+    scored = listed.label if listed.true is None else [t or g for t, g in zip(listed.true, listed.label, strict=True)]
+    images = opened(listed.paths, cfg)
+    split = Split(Subset(images, np.arange(n)), y)
+    other = Split(Subset(images, np.arange(n, len(images))), labels(tested, scored)) if n < len(images) else None
+    groups = None if listed.group is None else group_numbers(listed.group[:n])
+    data = Dataset(file.stem, tuple(map(str, values)), split, other, y_true, groups)
+    return finished(data, cfg, file.parent, data_dir)
 
 
-def refuse_doubles(rows: list[Row], file: Path) -> None:
-    """One file with two labels says nothing, and one in both splits would be tested on what it was trained on."""
-    first: dict[tuple[int, int], Row] = {}
-    for row in rows:
-        before = first.setdefault(row.file, row)
-        if before.split != row.split:
-            raise DataError(
-                f"{row.path} is listed for {before.split} in line {before.line} of {file} and for {row.split} in line "
-                f"{row.line}; keep one of the lines."
-            )
-        if before.label != row.label:
-            raise DataError(
-                f"{row.path} has the label '{before.label}' in line {before.line} of {file} and '{row.label}' in line "
-                f"{row.line}; keep one of the lines."
-            )
+def read(file: Path, roles: Roles) -> Listed:
+    """All rows of a table; relative paths start at its folder."""
+    columns = read_columns(file)
+    role = roles_of(roles, columns)
+    values = {name: columns.values[column] for name, column in role.items() if column in columns.values}
+    for name, column in role.items():
+        if name not in values:
+            raise DataError(f"the column {column} of {file} holds lists or structures; give one of plain values.")
+    folder, n = os.path.dirname(file), len(columns)
+    paths = [os.path.join(folder, os.path.expanduser(path)) if path else "" for path in values["path"]]
+    split = [split_of(text, partial(columns.where, i)) for i, text in enumerate(values.get("split", ["train"] * n))]
+    true = values.get("true_label")
+    true = true if true is not None and any(true) else None
+    rows = np.arange(n)
+    return Listed(columns, rows, paths, values["label"], np.array(split, np.str_), true, values.get("group"))
 
 
-def true_labels(rows: list[Row], file: Path) -> list[str]:
-    """The true label of every row; if only some have one, it is unclear what the others should count as: an error."""
-    for row in rows:
-        if not row.true_label:
-            raise DataError(
-                f"line {row.line} of {file} has no true_label but other lines have; give all of them or none."
-            )
-    return [row.true_label for row in rows]
+def usable(listed: Listed, cfg: Config) -> Listed:
+    """The rows that name a file which is there, and a label; `classes`, if the user names them, are all there are."""
+
+    def check(listed: Listed, bad: list[bool], what: str, wrong: str) -> Listed:
+        def first(i: int) -> str:
+            return f"{listed.line(i)} {wrong.format(path=listed.paths[i], label=listed.label[i])}"
+
+        return listed.take(leave_out(np.array(bad, bool), what, first, skip=cfg.skip_bad))
+
+    listed = check(listed, [not path for path in listed.paths], "name no file", "has an empty path")
+    listed = check(listed, [not label for label in listed.label], "have no label", "has an empty label")
+    absent = [not is_file(path) for path in listed.paths]
+    listed = check(listed, absent, "name files that do not exist", "names {path}, which does not exist")
+    if cfg.classes is not None:
+        known = set(cfg.classes)
+        strange = [label not in known for label in listed.label]
+        listed = check(listed, strange, "have a label that is no class", "has the label '{label}', which is no class")
+    return listed
 
 
-def read(file: Path) -> Iterator[Row]:
-    """The rows of a table whose first line names its columns; commas, semicolons or tabs part them."""
-    number = 1
+def is_file(path: str) -> bool:
     try:
-        with file.open(newline="", encoding="utf-8-sig") as text:
-            header = text.readline()
-            if not header.strip():
-                raise DataError(
-                    f"{file} begins with an empty line; its first line must name the columns path and label."
-                )
-            separator = max(",;\t", key=header.count)
-            columns = [name.strip().lower() for name in next(csv.reader([header], delimiter=separator))]
-            check_columns(columns, file)
-            reader = csv.reader(text, delimiter=separator, strict=True)
-            for values in reader:
-                number = reader.line_num + 1
-                if any(value.strip() for value in values):
-                    yield row_of(values, columns, number, file)
-    except UnicodeDecodeError as error:
-        raise DataError(f"{file} is not UTF-8 text after line {number} ({error.reason}); save it as UTF-8.") from error
-    except csv.Error as error:
-        raise DataError(f"{file} cannot be read after line {number} ({error}); check its quotation marks.") from error
-
-
-def check_columns(columns: list[str], file: Path) -> None:
-    for needed in ("path", "label"):
-        if needed not in columns:
-            raise DataError(
-                f"{file} has no column '{needed}' in its first line (it has: {', '.join(columns)}); "
-                "name the columns path and label, and split and true_label if there are any."
-            )
-    if len(set(columns)) < len(columns):
-        raise DataError(
-            f"{file} names a column twice in its first line ({', '.join(columns)}); give each its own name."
-        )
-
-
-def row_of(values: list[str], columns: list[str], line: int, file: Path) -> Row:
-    """One line as a row; relative paths start at the folder of the table."""
-    if len(values) != len(columns):
-        raise DataError(
-            f"line {line} of {file} has {len(values)} fields but there are {len(columns)} columns; correct the line."
-        )
-    field = {name: value.strip() for name, value in zip(columns, values, strict=True)}
-    for needed in ("path", "label"):
-        if not field[needed]:
-            raise DataError(f"line {line} of {file} has an empty {needed}; fill it in or remove the line.")
-    split = field.get("split", "train").lower()
-    if split not in ("train", "test"):
-        raise DataError(f"line {line} of {file} has the split '{split}'; {did_you_mean(split, ('train', 'test'))}")
-    path = os.path.join(os.path.dirname(file), os.path.expanduser(field["path"]))
-    try:
-        status = os.stat(path)
+        return stat.S_ISREG(os.stat(path).st_mode)
     except (OSError, ValueError):
-        status = None
-    if status is None or not stat.S_ISREG(status.st_mode):
-        raise DataError(
-            f"line {line} of {file} names {path}, which does not exist; correct the path or remove the line."
-        )
-    number = (status.st_dev, status.st_ino)
-    return Row(line, path, number, sys.intern(field["label"]), sys.intern(split), field.get("true_label", ""))
+        return False
+
+
+def parts(listed: Listed) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows to train and to test on; those for validation are tested on where none is for the test."""
+    train, test, spare = (np.flatnonzero(listed.split == name) for name in ("train", "test", "spare"))
+    return train, test if len(test) else spare
+
+
+def refuse_doubles(listed: Listed, file: Path) -> None:
+    """One file with two labels says nothing, and one in both splits would be tested on what it was trained on."""
+    first: dict[tuple[int, int], int] = {}
+    for i, path in enumerate(listed.paths):
+        status = os.stat(path)
+        before = first.setdefault((status.st_dev, status.st_ino), i)
+        if before == i:
+            continue
+        where, here = listed.line(before), listed.line(i).removesuffix(f" of {file}")
+        if listed.split[before] != listed.split[i]:
+            raise DataError(
+                f"{path} is listed for {listed.split[before]} in {where} and for {listed.split[i]} in {here}; "
+                "keep one of the lines."
+            )
+        if listed.label[before] != listed.label[i]:
+            raise DataError(
+                f"{path} has the label '{listed.label[before]}' in {where} and '{listed.label[i]}' in {here}; "
+                "keep one of the lines."
+            )
+
+
+def true_labels(listed: Listed, n: int) -> list[str]:
+    """The true labels of the n training rows; if only some have one, it is unclear what the others should count as."""
+    assert listed.true is not None
+    for i in range(n):
+        if not listed.true[i]:
+            raise DataError(f"{listed.line(i)} has no true_label but other lines have; give all of them or none.")
+    return listed.true

@@ -221,13 +221,17 @@ class Split:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A training split, perhaps a test split, and the true training labels where they are known."""
+    """A training split, perhaps a test split, and the true training labels where they are known.
+
+    groups (N,): training examples of one number stay together wherever some are set apart.
+    """
 
     name: str
     classes: tuple[str, ...]
     train: Split
     test: Split | None = None
     y_true: Labels | None = None
+    groups: Labels | None = None
 
     def __post_init__(self) -> None:
         k = len(self.classes)
@@ -247,10 +251,13 @@ class Dataset:
                 )
         if self.y_true is not None and len(self.y_true) != len(self.train):
             raise DataError(f"{self.name}: {len(self.y_true)} true labels for {len(self.train)} training images.")
+        if self.groups is not None and len(self.groups) != len(self.train):
+            raise DataError(f"{self.name}: {len(self.groups)} groups for {len(self.train)} training examples.")
 
     def only(self, rows: NDArray[np.int64]) -> Dataset:
         """The same dataset with these training examples alone."""
-        return replace(self, train=self.train.take(rows), y_true=None if self.y_true is None else self.y_true[rows])
+        y_true, groups = (None if part is None else part[rows] for part in (self.y_true, self.groups))
+        return replace(self, train=self.train.take(rows), y_true=y_true, groups=groups)
 
     def relabelled(self, y: Labels) -> Dataset:
         """The same images and truth with other given labels."""

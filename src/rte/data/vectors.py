@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from rte.data._assemble import PARTS, Kind, assemble, from_stored
+from rte.data._own import Own, finished, named_by, with_test_share
 from rte.data._places import find
 from rte.data.arrays import read_npz
-from rte.data.statistics import with_test_share
 from rte.data.types import ArrayVectors, Dataset
 from rte.errors import DataError
-from rte.settings import Settings, setting
+from rte.settings import setting
 
 KIND = "vectors"
 DIMENSIONS = 2
@@ -23,26 +23,29 @@ DIMENSIONS = 2
 SUMMARY = "your own vectors (N, D), such as embeddings: an .npz file, or x.npy with its labels in y.npy"
 
 
-class Config(Settings):
+class Config(Own):
     """Which file."""
 
     path: str = setting(..., "the .npz file, or the .npy file of the vectors, from here or from the data folder")
-    labels: str | None = setting(None, "the .npy file of the labels, where path is a .npy file")
-    test_share: float = setting(0.0, "share of the training vectors set apart for testing", ge=0.0, lt=1.0)
+    labels: str | None = setting(None, "the .npy file of the labels of x.npy; or a table of ids and labels")
 
 
 def load(cfg: Config, data_dir: Path | None) -> Dataset:
     """The vectors of a file. Those of a .npy file stay on the disk until they are needed."""
     path = find(cfg.path, data_dir, folder=False)
-    if path.suffix == ".npy":
-        if cfg.labels is None:
-            raise DataError(f"{path} holds no labels; name their file with --set data.labels=y.npy.")
-        labels = find(cfg.labels, data_dir, folder=False)
-        parts = dict.fromkeys(PARTS) | {"x_train": _mapped(path), "y_train": _array(labels)}
+    if path.suffix != ".npy":
+        return finished(
+            from_stored(read_npz(path), VECTORS, name=path.stem, where=str(path)), cfg, path.parent, data_dir
+        )
+    if cfg.labels is None:
+        raise DataError(f"{path} holds no labels; name their file with --labels y.npy.")
+    labels, x = find(cfg.labels, data_dir, folder=False), _mapped(path)
+    if labels.suffix == ".npy":
+        parts = dict.fromkeys(PARTS) | {"x_train": x, "y_train": _array(labels)}
         data = assemble(parts, VECTORS, name=path.stem, field=lambda part: str(labels if part[0] == "y" else path))
     else:
-        data = from_stored(read_npz(path), VECTORS, name=path.stem, where=str(path))
-    return with_test_share(data, cfg.test_share)
+        data = named_by(as_vectors(x, str(path)), labels, path.stem, cfg)
+    return with_test_share(data, cfg.test_share, cfg.test_seed)
 
 
 def from_vectors(

@@ -74,7 +74,7 @@ def prepare(config: RunConfig, dataset: Dataset, keep: Keep | None = None) -> Pr
     dataset, manifest = corrupt(dataset, config.noise, config.seed, spared=trusted)
     if not injected:
         dataset, trusted = _drawn(dataset, config, trusted)
-    train_rows, val_rows = _rows(dataset.train.y, config, trusted)
+    train_rows, val_rows = _rows(dataset, config, trusted)
     if config.train.batch > len(train_rows):
         raise ConfigError(
             f"train.batch = {config.train.batch} is larger than the training set of {len(train_rows)} images; "
@@ -105,13 +105,15 @@ def _drawn(dataset: Dataset, config: RunConfig, trusted: NDArray[np.int64]) -> t
 
 
 def _rows(
-    y: NDArray[np.int64], config: RunConfig, trusted: NDArray[np.int64]
+    dataset: Dataset, config: RunConfig, trusted: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows to train on and rows held out; trusted ones are always trained on."""
+    y, groups = dataset.train.y, dataset.groups
     rows = np.setdiff1d(np.arange(len(y), dtype=np.int64), trusted)
     held = rows[:0]
     if config.train.holdout:
-        train, out = holdout(y[rows], config.train.holdout, config.seed)
+        together = None if groups is None else groups[rows]
+        train, out = holdout(y[rows], config.train.holdout, config.seed, together)
         rows, held = rows[train], rows[out]
     return np.union1d(rows, trusted), held
 
