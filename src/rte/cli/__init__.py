@@ -25,6 +25,7 @@ for name in (
     "catalogue",
     "data",
     "noise",
+    "doctor",
 ):  # the order of `rte --help`
     import_module(f"rte.cli.{name}")
 attach(app)

@@ -16,9 +16,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 times as long, with this 3 to 4 times. On an idle machine it makes no difference."""
 
 app = typer.Typer(
-    help="Train classifiers straight from noisy labels.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
