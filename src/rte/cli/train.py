@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rte.cli import options as opt
+from rte.cli.advice import Advisor
 from rte.cli.app import STARTED, app
 from rte.cli.words import (
     announce,
@@ -20,6 +21,7 @@ from rte.errors import UserError
 
 if TYPE_CHECKING:
     from rte.config import RunConfig
+    from rte.data.types import Dataset
     from rte.report.progress import Bars
 
 
@@ -46,16 +48,20 @@ def fit(
     trust_code: opt.TrustCode = False,
     out: opt.Out = None,
 ) -> None:
-    """Train a robust classifier; by default with RTE."""
+    """Train a robust classifier. What is not given is chosen by the data and the machine, and said."""
     about = {"data_dir": data_dir, "columns": columns or (), "labels": labels, "group": group, "skip_bad": skip_bad}
+    advisor = Advisor(data_dir, read_budget(budget, epochs), epochs)
     rest: dict[str, Any] = {"init": init, "frozen": frozen, "trust_code": trust_code, "about_data": about}
+    rest["advisor"] = advisor
     config = make_config(data, method, preset, noise, net, epochs, seed, settings, schedule, **rest)
-    announce(config)
     folder = out or Path("runs") / run_name(config)
-    seconds = read_budget(budget, epochs)
+    advisor.say()
+    announce(config)
+    seconds = advisor.seconds
     if clock is not None and seconds is None and config.train.budget is None:
         raise UserError("--clock repeats a run with a budget; give the same --budget that it had.")
-    finish(train_run(config, folder, data_dir, budget=seconds, started=STARTED, clock=clock), folder)
+    dataset = advisor.dataset
+    finish(train_run(config, folder, data_dir, budget=seconds, started=STARTED, clock=clock, dataset=dataset), folder)
 
 
 @app.command()
@@ -83,13 +89,15 @@ def train_run(
     budget: float | None = None,
     started: float | None = None,
     clock: Path | None = None,
+    dataset: Dataset | None = None,
 ) -> dict[str, Any]:
     from rte.report.progress import Bars
     from rte.run.start import start
 
     if bars is None:
         with Bars(make_console()) as own:
-            return train_run(config, folder, data_dir, own, budget, started, clock)
+            return train_run(config, folder, data_dir, own, budget, started, clock, dataset)
     observer = bars.run(config.method_label)
-    times: dict[str, Any] = {"budget": budget, "started": started, "clock": clock}
+    times: dict[str, Any] = {"budget": budget, "started": started, "clock": clock, "dataset": dataset}
+    times["tell"] = bars.count("looking")
     return interruptible(lambda: start(config, folder, data_dir=data_dir, observer=observer, **times), folder)

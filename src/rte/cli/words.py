@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from rte.cli.advice import Advisor
     from rte.config import RunConfig
 
 
@@ -34,6 +35,7 @@ def make_config(
     frozen: bool = False,
     trust_code: bool = False,
     about_data: dict[str, Any] | None = None,
+    advisor: Advisor | None = None,
 ) -> RunConfig:
     from rte.config import parse_data, resolve
     from rte.noise.config import parse_noise
@@ -44,11 +46,13 @@ def make_config(
     options |= {"net": {"name": net, "wider": []}} if net is not None else {}
     if net is not None and init is not None:
         raise UserError("--net and --init each name a network; leave --net out, the weights say which it is.")
-    options |= {"net": {"init": init, "wider": []}} if init is not None else {}
+    options |= {"net": {"init": None if init == "none" else init, "wider": []}} if init is not None else {}
     if frozen:
         options["net"] = {**options.get("net", {}), "train": "frozen"}
     options |= {"train": {"epochs": epochs}} if epochs is not None else {}
     options |= {"method": {"name": method}} if method is not None else {}
+    if advisor is not None and schedule is None:
+        preset, options = advisor(preset, options, settings or ())
     if preset is None:
         preset = {"digits": "digits", "vectors": "vectors"}.get(options["data"]["name"], "default")
     if schedule is None:
@@ -122,6 +126,8 @@ def finish(result: dict[str, Any], folder: Path) -> None:
         console.print(scores(result))
     else:
         console.print("Nothing was scored: there is no test split, and nothing was held out.", highlight=False)
+    if "implied" in result:
+        console.print(result["implied"]["sentence"], highlight=False)
     memory = result.get("memorisation") or {}
     if memory.get("memorised") is not None:
         learnt, seen_through = percent(memory["memorised"]), percent(memory["recovered"])

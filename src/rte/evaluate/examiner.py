@@ -5,6 +5,7 @@ Training code holds an `Examiner` only as a function from a method to numbers, s
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -29,7 +30,9 @@ from rte.views.loader import Loader
 from rte.views.viewer import Viewer
 
 GLANCE = 1000
-"""Images by which the speed of predictions is foreseen."""
+"""Images by which the speed of predictions is foreseen, and the noise of held-out labels is told."""
+SURE = 0.2
+"""The share of the held-out examples whose predictions count as confident."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,15 @@ class Examiner:
     def _every(self) -> int:
         """Of how many training examples one is looked at."""
         return 1 if self.most is None else max(1, len(self.train_rows) // self.most)
+
+    def contradicted(self, method: Method) -> tuple[float, int]:
+        """Of the most confident predictions for held-out examples: the share that their labels contradict, and how
+        many these are. Labels that nobody has learnt cannot have been memorised."""
+        held = self.dataset.train.take(self.val_rows[:GLANCE])
+        logits = self._logits(method, method.predict, held.images, held.y)
+        confidence = logits.max(1) - log_sum_exp(logits)
+        sure = np.argsort(-confidence, kind="stable")[: math.ceil(SURE * len(held))]
+        return float((logits[sure].argmax(1) != held.y[sure]).mean()), len(sure)
 
     def confusion(self, method: Method, on: str = "test") -> NDArray[np.int64]:
         """counts[a, b] (K, K): how often true class a is taken for b, on the test or on the training images."""

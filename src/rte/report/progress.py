@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from rte.methods.base import Progress as Moment
 from rte.train.trainer import Scores
@@ -58,6 +59,17 @@ class Bars:
             for task in self.progress.tasks:
                 self.progress.update(task.id, visible=task.visible and task.completed > 0)
         self.progress.stop()
+
+    def count(self, title: str) -> Callable[[int, int], None]:
+        """A bar that is told how many of how many are done; shown from the first one on."""
+        tasks: list[TaskID] = []
+
+        def tell(done: int, total: int) -> None:
+            if not tasks or self.progress.tasks[tasks[-1]].total != total:
+                tasks.append(self.progress.add_task(title, total=total, unit="", epoch="", loss="", accuracy=""))
+            self.progress.update(tasks[-1], completed=done, epoch=f"{done:,}/{total:,}")
+
+        return tell
 
     def run(self, title: str) -> RunBar:
         for task in self.progress.tasks[: 1 - SHOWN]:

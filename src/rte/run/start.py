@@ -9,6 +9,7 @@ from typing import Any
 
 import rte
 from rte.config import RunConfig
+from rte.data.types import Dataset
 from rte.errors import CheckpointError
 from rte.evaluate.examiner import Examiner
 from rte.files import read_json, refuse_folder, write_json
@@ -35,12 +36,14 @@ def start(
     started: float | None = None,
     clock: Path | None = None,
     tell: Tell | None = None,
+    dataset: Dataset | None = None,
 ) -> dict[str, Any]:
     """Train from the beginning in a new folder; returns the final numbers.
 
     budget: seconds from `started` (a monotonic time; now) to the end of it all, instead of epochs. clock: the path of
-    such a run, to be repeated exactly. tell: is told how far features are taken. Under torchrun all processes call
-    this; the first one writes. After an elastic restart they go on from the folder.
+    such a run, to be repeated exactly. tell: is told how far features are taken. dataset: that of the config, where it
+    was loaded already. Under torchrun all processes call this; the first one writes. After an elastic restart they go
+    on from the folder.
     """
     started = time.monotonic() if started is None else started
     world = World.join()
@@ -52,7 +55,7 @@ def start(
     config = settled(config, world)
     if budget is not None:
         config = with_budget(config, budget)
-    prepared = prepare(config, load_dataset(config, data_dir), Keep.beside(folder, tell))
+    prepared = prepare(config, dataset or load_dataset(config, data_dir), Keep.beside(folder, tell))
     if config.train.budget is not None:
         prepared = within(prepared, started, world)
     trainer, examiner = _trainer(prepared, folder, observer, world)  # may refuse: before anything is written

@@ -56,7 +56,7 @@ class Margins(nn.Module):
         for net in method.modules():
             if getattr(net, MARK, False):
                 compiled = getattr(net, "_compiled_call_impl", None) is not None
-                net.register_forward_hook(torch.compiler.disable(self._saw) if compiled else self._saw)
+                net.register_forward_hook(torch.compiler.disable(self._saw) if compiled else self._saw)  # type: ignore[no-untyped-call]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Margins:
         """A copy of a network that is watched reports here too."""

@@ -1,0 +1,80 @@
+"""What `rte.run.choose` goes by: a look at the data, and at the machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from rte.data.types import Dataset, Images, Vectors
+from rte.errors import ConfigError
+from rte.nets.weights import PACKAGED, locate
+from rte.run.choose import SIDES, Choices, Facts, Machine, choose
+from rte.run.features import Extractor
+from rte.train.device import choose_device, convolution_speed, faster_in_half
+
+GLANCES = 9
+"""Images by which the usual side is told, where they differ."""
+
+
+def look_at(dataset: Dataset) -> Facts | None:
+    """What is known of the data; None for data that is neither images nor vectors."""
+    source, n, classes = dataset.train.images, len(dataset.train), len(dataset.classes)
+    tested = dataset.test is not None and len(dataset.test) > 0
+    if isinstance(source, Images):
+        size = source.size
+        if size is None:
+            rows = np.linspace(0, n - 1, min(n, GLANCES)).astype(np.int64)
+            side = int(np.median([min(image.shape[:2]) for image in source.fetch(rows)]))
+        else:
+            side = min(size)
+        return Facts("images", n, classes, tested, side=side, alike=size is not None, channels=source.channels)
+    if isinstance(source, Vectors):
+        return Facts("vectors", n, classes, tested, dim=source.dim)
+    return None
+
+
+def this_machine(facts: Facts, init: str | None = PACKAGED, device: str = "auto") -> Machine:
+    """What is known of the machine, as far as it matters for such data; a trained network is timed for a moment."""
+    where, cores = choose_device(device), torch.get_num_threads()
+    if facts.kind == "vectors":
+        return Machine(cores, where.type)
+    look = None if init is None else _time_to_look(init, facts, device)
+    return Machine(cores, where.type, convolution_speed("fp32"), faster_in_half(where), look)
+
+
+def _time_to_look(init: str, facts: Facts, device: str) -> float | None:
+    try:
+        locate(init)
+    except ConfigError:
+        if init != PACKAGED:
+            raise
+        return None
+    look = Extractor.open(init, channels=facts.channels, size=SIDES[0], device=device)
+    images, times = torch.zeros(16, facts.channels, SIDES[0], SIDES[0]).to(look.device), []
+    with torch.inference_mode():
+        for _ in range(3):
+            began = time.perf_counter()
+            look.see(images.contiguous(memory_format=torch.channels_last)).sum().item()
+            times.append(time.perf_counter() - began)
+    return min(times) / len(images)
+
+
+def choices_for(
+    dataset: Dataset,
+    said: Mapping[str, Any],
+    *,
+    seconds: float | None = None,
+    epochs: int | None = None,
+    device: str = "auto",
+) -> Choices | None:
+    """What suits these data on this machine; None where they are neither images nor vectors."""
+    facts = look_at(dataset)
+    if facts is None:
+        return None
+    net = said.get("net")
+    init = net.get("init", PACKAGED) if isinstance(net, Mapping) else PACKAGED
+    return choose(facts, this_machine(facts, init, device), said, seconds=seconds, epochs=epochs)
