@@ -27,6 +27,7 @@ from rte.methods.base import Method, Predict, Progress, Terms
 from rte.parts.schedules import Moment
 from rte.rng import fold
 from rte.train.config import TrainConfig
+from rte.train.device import seed
 from rte.train.distributed import World
 from rte.train.journal import Journal
 from rte.train.lockstep import together
@@ -131,7 +132,7 @@ class Trainer:
         method.train()
         start = self._progress(Place(self.epoch, 0, self._J, self.step - self.done))
         if not self.opened:
-            torch.manual_seed(fold(self.seed, "epoch", self.epoch) >> 1)
+            seed(self.device, fold(self.seed, "epoch", self.epoch))
             self._decide("epoch_start", start)
             self.optimizer.restart(method.restarted(start))
             self.opened = True
@@ -145,7 +146,7 @@ class Trainer:
         for t in self._moments(slots):
             clock = method.clock(t)
             t = replace(t, lr=self.optimizer.set_rates(clock))
-            torch.manual_seed(fold(self.seed, "step", t.step, self.world.rank) >> 1)
+            seed(self.device, fold(self.seed, "step", t.step, self.world.rank))
             terms = self._step(t, self._pieces(slots[t.j]), len(slots[t.j].index), batches, clock.moment)
             self._agree(method)
             method.after_step(t)
