@@ -108,8 +108,16 @@ Official = Annotated[
     Path | None, typer.Option("--official", help="Take the corrupted images from CIFAR-10-C's files in this folder.")
 ]
 
-Images = Annotated[str, typer.Argument(help="An image, a folder of images, or an .npz with an array x.")]
-Csv = Annotated[Path | None, typer.Option("--out", "-o", help="Write a CSV here instead of to the terminal.")]
+Images = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATH...", help="Image files, folders, patterns, a table of paths, - for a list on stdin, or an .npz."
+    ),
+]
+Predictions = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Write .csv, .jsonl or .parquet here, not to the terminal.")
+]
+Top = Annotated[int, typer.Option("--top", min=1, help="So many of the most probable classes.")]
 Probabilities = Annotated[bool, typer.Option("--probabilities", help="One column per class, too.")]
 
 Table = Annotated[Path | None, typer.Option("--out", "-o", help="Also write the table here: .csv or .parquet.")]

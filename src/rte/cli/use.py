@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from rte.cli import options as opt
@@ -58,18 +59,31 @@ def evaluate(
 def predict(
     run: opt.Run,
     images: opt.Images,
-    out: opt.Csv = None,
+    out: opt.Predictions = None,
+    top: opt.Top = 1,
     probabilities: opt.Probabilities = False,
     overwrite: opt.Overwrite = False,
     trust_code: opt.TrustCode = False,
 ) -> None:
-    """Predict the class of new images."""
+    """Predict the class of new images. What cannot be read is named at the end, and the exit code is then 1."""
+    import typer
+
     from rte.files import refuse_output
+    from rte.report.predictions import refuse_form, write
+    from rte.run.predictions import Stream, predictions
     from rte.run.predictor import Predictor
 
     if out is not None:
         refuse_output(out, "--out", overwrite=overwrite)
+        refuse_form(out)
     predictor = Predictor.load(run, trust_code=trust_code)
-    predictor.write_csv(predictor.open(images), out, probabilities=probabilities)
+    blocks = predictions(predictor, images, sys.stdin)
+    done = write(blocks, predictor.spec.classes, out, top=top, shares=probabilities)
     if out is not None:
-        make_console().print(f"Predictions are in {out}.", highlight=False)
+        make_console().print(f"{done:,} predictions are in {out}.", highlight=False)
+    unread = blocks.unread if isinstance(blocks, Stream) else []
+    for text in unread:
+        print(f"rte: {text}", file=sys.stderr)
+    if unread:
+        print(f"rte: {len(unread):,} files could not be read; {done:,} are predicted.", file=sys.stderr)
+        raise typer.Exit(1)

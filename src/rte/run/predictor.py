@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
-import csv
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 import torch
@@ -19,7 +15,7 @@ from rte.data.files import FileImages, image_files
 from rte.data.types import Source
 from rte.data.vectors import read_vectors
 from rte.errors import ConfigError
-from rte.files import expanded, write_atomic
+from rte.files import expanded
 from rte.methods.base import Method, Predict
 from rte.nets.base import Featureless, Net
 from rte.run.features import Extractor, batch_of
@@ -29,6 +25,7 @@ from rte.run.inputs import FeatureSpec, InputSpec, VectorSpec
 from rte.train.device import choose_device
 from rte.train.sweep import outputs
 from rte.views.loader import Loader
+from rte.views.viewer import Viewer
 
 
 @dataclass(frozen=True)
@@ -64,6 +61,24 @@ class Predictor:
         probs: NDArray[np.float64] = self._outputs(self.method.predict, source, mirror=True).double().softmax(1).numpy()
         return probs
 
+    @property
+    def viewer(self) -> Viewer:
+        """What shows the examples."""
+        return self.spec.viewer(self.config) if self.look is None else self.look.viewer
+
+    def predicted(self, x: torch.Tensor) -> NDArray[np.float64]:
+        """Class probabilities (B, K) of images as the viewer shows them (B, C, H, W)."""
+        predict: Predict = self.method.predict
+        again = None
+        if self.look is not None and isinstance(self.spec, FeatureSpec):
+            predict = looking(self.spec, self.look, predict)
+        else:
+            again = self.viewer.mirrored(x)
+        with torch.inference_mode():
+            looks = [predict(each.to(self.device)).double().softmax(1) for each in (x, again) if each is not None]
+        probs: NDArray[np.float64] = torch.stack(looks).mean(0).cpu().numpy()
+        return probs
+
     def features(self, source: Source) -> NDArray[np.float32]:
         """What the last layers see from which is predicted, (N, D); of several networks, side by side."""
         seen: list[torch.Tensor] = []
@@ -90,10 +105,9 @@ class Predictor:
     def _outputs(self, predict: Predict, source: Source, *, mirror: bool) -> torch.Tensor:
         self.spec.check(source)
         y, train = np.zeros(len(source), np.int64), self.config.train
-        viewer, batch = self.spec.viewer(self.config), train.evaluate_batch
+        viewer, batch = self.viewer, train.evaluate_batch
         if self.look is not None and isinstance(self.spec, FeatureSpec):
-            predict, mirror, viewer = looking(self.spec, self.look, predict), False, self.look.viewer
-            batch = batch_of(viewer, batch)
+            predict, mirror, batch = looking(self.spec, self.look, predict), False, batch_of(viewer, batch)
         loader = Loader(source, y, viewer, seed=0, threads=train.threads)
         return outputs(self.method, predict, loader, batch=batch, device=self.device, mirror=mirror)
 
@@ -111,19 +125,3 @@ class Predictor:
         data = self.config.data
         alike = {name: getattr(data, name) for name in ("shorter", "megapixels") if hasattr(data, name)}
         return FileImages.open(image_files(path), channels=self.spec.channels, cache_mb=0, **alike)
-
-    def write_csv(self, source: Source, out: Path | None, *, probabilities: bool = False) -> None:
-        """image, label, confidence, and with `probabilities` one column per class."""
-        probs = self.probabilities(source)
-
-        def write(file: TextIO | codecs.StreamWriter) -> None:
-            rows = csv.writer(file)
-            rows.writerow(["image", "label", "confidence", *(self.spec.classes if probabilities else ())])
-            for i, row in enumerate(probs):
-                shares = [f"{p:.6f}" for p in row] if probabilities else []
-                rows.writerow([source.label(i), self.spec.classes[int(row.argmax())], f"{row.max():.6f}", *shares])
-
-        if out is None:
-            write(sys.stdout)
-        else:  # names of files that are no Unicode stay the bytes they are
-            write_atomic(out, lambda file: write(codecs.getwriter("utf-8")(file, "surrogateescape")))
