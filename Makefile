@@ -2,13 +2,14 @@
 # make quick  the tests that neither train nor start programs, in less than a minute on two cores
 # make test   the test suite
 # make check  format, lint, types
+# make docs   the site, built strictly into site/
 # Each sets up .venv on first use and again when the requirements change.
 
 PYTHON ?= python3.11
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo quick test check format clean
+.PHONY: demo quick test check docs format clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -25,6 +26,9 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -36,4 +40,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv runs .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv runs site .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -91,7 +91,8 @@ def line(claim: Claim, results: Path) -> list[str]:
     table = find(claim.table)
     paper = {(cell.row, cell.column): cell.paper.get(claim.measure) for cell in table.cells}
     theirs = [_number(paper[place]) for place in (claim.better, claim.worse)]
-    where = f"[{claim.table}](results.md#{re.sub(r'[^a-z0-9 -]', '', table.title.lower()).replace(' ', '-')})"
+    anchor = re.sub(r"[- ]+", "-", re.sub(r"[^a-z0-9 -]", "", table.title.lower()))
+    where = f"[{claim.table}](results.md#{anchor})"
     column = claim.better[1] if claim.better[1] == claim.worse[1] else f"{claim.better[1]}, {claim.worse[1]}"
     tree = read_json(path) if (path := results / f"{claim.table}.json").is_file() else {"cells": []}
     cells = {(cell["row"], cell["column"]): cell for cell in tree["cells"] if _of_this_size(cell)}

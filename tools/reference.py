@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from records import records
 
@@ -30,11 +31,17 @@ BLOCK = re.compile(
 
 
 def hyperparameter_table(name: str) -> str:
-    """The settings of a method as a Markdown table: name, default, range, search range, meaning."""
+    """The settings of a method as a Markdown table."""
+    return settings_table(registry.method(name).Config)
+
+
+def settings_table(model: type[Settings]) -> str:
+    """Settings as a Markdown table: name, default, range, search range, meaning."""
     rows = [COLUMNS, ("---",) * len(COLUMNS)]
-    for key, field in registry.method(name).Config.model_fields.items():
+    for key, field in model.model_fields.items():
         description = (field.description or "").replace("|", "\\|")
-        rows.append((f"`{key}`", f"`{_value(field.default)}`", _range(field), _search(field), description))
+        default = "required" if field.is_required() else f"`{_value(field.get_default(call_default_factory=True))}`"
+        rows.append((f"`{key}`", default, _range(field), _search(field), description))
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
@@ -96,8 +103,14 @@ def _kind(annotation: Any) -> str:
         return "schedule"
     if get_origin(annotation) is Literal:
         return ", ".join(f"`{choice}`" for choice in get_args(annotation))
-    if get_origin(annotation) is UnionType:
+    if get_origin(annotation) is tuple:
+        return "list of " + " and ".join(dict.fromkeys(_kind(one) for one in get_args(annotation) if one is not ...))
+    if get_origin(annotation) in (UnionType, Union):
         return " or ".join(_kind(member) for member in get_args(annotation))
+    if get_origin(annotation) in (list, dict):
+        return f"{get_origin(annotation).__name__} of {_kind(get_args(annotation)[-1])}"
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "table"
     return {bool: "true or false", int: "whole number", float: "number", str: "text", NoneType: "none"}[annotation]
 
 
