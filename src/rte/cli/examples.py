@@ -15,7 +15,8 @@ EXAMPLES = {
     ),
     "resume": (f"rte resume {RUN}",),
     "evaluate": (f"rte evaluate {RUN} --json scores.json",),
-    "predict": (f"rte predict {RUN} new.npz --out labels.csv",),
+    "predict": (f"rte predict {RUN} new.npz --out labels.csv", f"rte predict {RUN} new.npz --top 3 --out labels.jsonl"),
+    "export": (f"rte export {RUN} --format torch",),
     "audit": (f"rte audit {RUN}", f"rte audit {RUN} --out suspects.csv"),
     "compare": ("rte compare digits --methods ce,gce,rte --noise symmetric:0.4 --epochs 5",),
     "tune": (

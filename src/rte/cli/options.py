@@ -118,6 +118,8 @@ Predictions = Annotated[
     Path | None, typer.Option("--out", "-o", help="Write .csv, .jsonl or .parquet here, not to the terminal.")
 ]
 Top = Annotated[int, typer.Option("--top", min=1, help="So many of the most probable classes.")]
+Form = Annotated[str, typer.Option("--format", help="onnx, safetensors (weights alone) or torch (torch.export).")]
+ExportOut = Annotated[Path | None, typer.Option("--out", "-o", help="The folder to write to; RUN/export if left out.")]
 Probabilities = Annotated[bool, typer.Option("--probabilities", help="One column per class, too.")]
 
 Table = Annotated[Path | None, typer.Option("--out", "-o", help="Also write the table here: .csv or .parquet.")]

@@ -87,3 +87,34 @@ def predict(
     if unread:
         print(f"rte: {len(unread):,} files could not be read; {done:,} are predicted.", file=sys.stderr)
         raise typer.Exit(1)
+
+
+@app.command()
+def export(
+    run: opt.Run,
+    form: opt.Form = "onnx",
+    out: opt.ExportOut = None,
+    overwrite: opt.Overwrite = False,
+    data_dir: opt.DataDir = None,
+    trust_code: opt.TrustCode = False,
+) -> None:
+    """Write the trained model as one file that needs no rte, with a model card beside it."""
+    from rte.errors import ConfigError, did_you_mean
+    from rte.files import refuse_folder, refuse_output
+    from rte.run.export import FILES
+    from rte.run.export import export as write
+
+    if form not in FILES:
+        raise ConfigError(f"--format {form}: {did_you_mean(form, FILES)}")
+    folder = out or run / "export"
+    if folder.exists():
+        for name in (FILES[form], "README.md"):
+            refuse_output(folder / name, "--out", overwrite=overwrite or (name == "README.md" and out is None))
+    else:
+        refuse_folder(folder, "--out")
+    made = write(run, folder, form, data_dir=data_dir, trust_code=trust_code)  # type: ignore[arg-type]
+    make_console().print(
+        f"{made['file']} answers as the run does, within {made['difference']:.1g} on {made['examples']} {made['on']}; "
+        f"the model card is {folder / 'README.md'}.",
+        highlight=False,
+    )
