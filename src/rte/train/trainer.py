@@ -1,8 +1,7 @@
 """The loop. One for every method, on torch alone.
 
-Nothing here depends on what happened before except through the state in `checkpoint()`: the data order, the views and
-the random numbers of a step are functions of (seed, epoch, step). A run that is killed and resumed is therefore the
-same run, bit for bit.
+Nothing here depends on what happened before except through the state in `checkpoint()`: data order, views and random
+numbers of a step are functions of (seed, epoch, step). A run killed and resumed is therefore the same, bit for bit.
 """
 
 from __future__ import annotations
