@@ -31,6 +31,10 @@ os.environ["OMP_NUM_THREADS"] = "1"
 """Of the programs that tests start: `make test` runs as many tests beside each other as there are cores."""
 
 
+os.environ["RTE_REPORT"] = "0"
+"""`rte fit` in tests ends without a page, which costs time; those that want one say --report."""
+
+
 os.environ["XDG_DATA_HOME"] = os.devnull
 """The default data folder lies in it: tests must not find what somebody has fetched."""
 

@@ -21,6 +21,7 @@ for name in (
     "tune",
     "use",
     "audit",
+    "report",
     "reproduce",
     "catalogue",
     "data",

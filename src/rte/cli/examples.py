@@ -18,6 +18,7 @@ EXAMPLES = {
     "predict": (f"rte predict {RUN} new.npz --out labels.csv", f"rte predict {RUN} new.npz --top 3 --out labels.jsonl"),
     "export": (f"rte export {RUN} --format torch",),
     "audit": (f"rte audit {RUN}", f"rte audit {RUN} --out suspects.csv"),
+    "report": (f"rte report {RUN}", "rte report runs/a runs/b --out both.html"),
     "compare": ("rte compare digits --methods ce,gce,rte --noise symmetric:0.4 --epochs 5",),
     "tune": (
         "rte tune digits --population 4 --interval 4",

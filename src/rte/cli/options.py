@@ -66,6 +66,15 @@ TrustCode = Annotated[
     bool, typer.Option("--trust-code", help="Run code outside rte that a run folder, preset or schedule names.")
 ]
 
+Report = Annotated[
+    bool,
+    typer.Option(
+        "--report/--no-report",
+        envvar="RTE_REPORT",
+        help="At the end, look for wrong labels and write report.html into the run folder.",
+    ),
+]
+Events = Annotated[bool, typer.Option("--tensorboard", help="Also write event files, for TensorBoard.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="The run folder to make.")]
 Schedule = Annotated[Path | None, typer.Option("--schedule", help="Replay the schedule.json that `rte tune` found.")]
 
@@ -123,6 +132,11 @@ ExportOut = Annotated[Path | None, typer.Option("--out", "-o", help="The folder 
 Probabilities = Annotated[bool, typer.Option("--probabilities", help="One column per class, too.")]
 
 Table = Annotated[Path | None, typer.Option("--out", "-o", help="Also write the table here: .csv or .parquet.")]
+
+Runs = Annotated[list[Path], typer.Argument(help="One or more run folders.")]
+Page = Annotated[
+    Path | None, typer.Option("--out", "-o", help="The file to write; RUN/report.html, of several runs ./report.html.")
+]
 
 Matrix = Annotated[Path, typer.Option("--out", "-o", help="The file to write: .csv, .json or .npz.")]
 On = Annotated[str, typer.Option("--on", help="test (as the paper) or train: the images whose true labels are used.")]

@@ -24,6 +24,7 @@ def evaluate(
     """Score a trained run on its test set: top-1, top-5, NLL, ECE; teacher and student."""
     from rte.errors import DataError
     from rte.files import refuse_output, write_json
+    from rte.report.page.material import CORRUPTIONS
     from rte.report.tables import corruption_errors, scores
     from rte.run.folder import reopen
 
@@ -53,6 +54,8 @@ def evaluate(
         console.print(corruption_errors(result["corruptions"]))
     if json_file is not None:
         write_json(json_file, result)
+    if corruptions or official:
+        write_json(run / CORRUPTIONS, {**result["corruptions"], "official": official is not None})
 
 
 @app.command()

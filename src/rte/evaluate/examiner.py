@@ -21,7 +21,7 @@ from rte.data.types import ArrayImages, Dataset, Labels, Pixels, Source, as_imag
 from rte.errors import DataError
 from rte.evaluate.calibration import binned
 from rte.evaluate.corruptions import Step, evaluate_corruptions, mean_corruption_error
-from rte.evaluate.memorisation import loss_split, memorisation
+from rte.evaluate.memorisation import histograms, loss_split, memorisation
 from rte.evaluate.metrics import log_sum_exp, score
 from rte.methods.base import Method, Predict
 from rte.noise.matrix import transition_counts
@@ -66,12 +66,17 @@ class Examiner:
         """Whether there is anything to score a method on."""
         return bool(self.dataset.test is not None and len(self.dataset.test)) or len(self.val_rows) > 0
 
-    def looks(self, networks: int, *, final: bool) -> int:
-        """Examples that a network looks at in an evaluation, or in the last one and all that follows it."""
+    def looks(self, networks: int, *, final: bool, audited: bool = False) -> int:
+        """Examples that a network looks at in an evaluation, or in the last one and all that follows it.
+
+        `audited`: also in an audit of all training labels, and for what `findings` tells.
+        """
         test = 0 if self.dataset.test is None else len(self.dataset.test)
         looks = test * (1 + networks) + len(self.val_rows)
         if final and self.dataset.y_true is not None:
             looks += len(self.train_rows[:: self._every])
+        if final and audited:
+            looks += len(self.dataset.train) + test
         return looks * self.viewer.looks
 
     def glance(self, method: Method) -> float:
@@ -151,12 +156,16 @@ class Examiner:
         test = self.dataset.test
         if test is None or not len(test):
             raise DataError(f"{self.dataset.name} has no test images to calibrate on; give it a test split.")
+        return _diagram(self._logits(method, method.predict, test.images, test.y), test.y)
+
+    def findings(self, method: Method) -> dict[str, Any]:
+        """`reliability` and `confusion` on the test set from one look at it; empty where there is none."""
+        test = self.dataset.test
+        if test is None or not len(test):
+            return {}
         logits = self._logits(method, method.predict, test.images, test.y)
-        confidence = np.exp(logits.max(1) - log_sum_exp(logits))
-        bins = binned(confidence, logits.argmax(1) == test.y)
-        means = {"confidence": bins.confidence, "accuracy": bins.accuracy}
-        listed = {name: [None if np.isnan(v) else float(v) for v in values] for name, values in means.items()}
-        return {"ece": bins.error, "edges": bins.edges.tolist(), **listed, "count": bins.count.tolist()}
+        counts = transition_counts(test.y, logits.argmax(1), len(self.dataset.classes))
+        return {"reliability": _diagram(logits, test.y), "confusion": counts.tolist()}
 
     def losses(self, method: Method, bins: int = 60, top: float = 12.0) -> dict[str, Any]:
         """Histograms of -log p_y over 0..top (the last bin holds all above) for right and for wrong given labels."""
@@ -167,13 +176,14 @@ class Examiner:
         train = self.dataset.train.take(self.train_rows)
         logits = self._logits(method, method.predict, train.images, train.y)
         values = log_sum_exp(logits) - logits[np.arange(len(train)), train.y]
-        split = loss_split(values, train.y, self.dataset.y_true[self.train_rows])
-        edges = np.linspace(0.0, top, bins + 1)
-        out: dict[str, Any] = {"edges": edges.tolist()}
-        for name, part in zip(("right", "wrong"), split, strict=True):
-            count = np.histogram(np.clip(part, 0.0, np.nextafter(top, 0.0)), edges)[0]
-            out[name] = {"count": count.tolist(), "median": float(np.median(part)) if len(part) else None}
-        return out
+        return histograms(loss_split(values, train.y, self.dataset.y_true[self.train_rows])._asdict(), bins, top)
+
+    def truth_of(self, rows: NDArray[np.int64]) -> NDArray[np.bool_] | None:
+        """Whether the given label of each of these training examples is wrong; None where the truth is unknown."""
+        if self.dataset.y_true is None:
+            return None
+        wrong: NDArray[np.bool_] = self.dataset.train.y[rows] != self.dataset.y_true[rows]
+        return wrong
 
     def _logits(self, method: Method, predict: Predict, source: Source, y: Labels) -> NDArray[np.float32]:
         return self._all_logits(method, [predict], source, y)[0]
@@ -185,3 +195,11 @@ class Examiner:
         loader = Loader(source, y, self.viewer, seed=0, threads=self.threads, pin=pin)
         found = all_outputs(method, predicts, loader, batch=self.batch, device=self.device, mirror=True)
         return [logits.numpy() for logits in found]
+
+
+def _diagram(logits: NDArray[np.float32], y: Labels) -> dict[str, Any]:
+    confidence = np.exp(logits.max(1) - log_sum_exp(logits))
+    bins = binned(confidence, logits.argmax(1) == y)
+    means = {"confidence": bins.confidence, "accuracy": bins.accuracy}
+    listed = {name: [None if np.isnan(v) else float(v) for v in values] for name, values in means.items()}
+    return {"ece": bins.error, "edges": bins.edges.tolist(), **listed, "count": bins.count.tolist()}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,6 +45,16 @@ def loss_split(losses: ArrayLike, y: ArrayLike, y_true: ArrayLike) -> LossSplit:
     values, y, y_true = paired(losses, y, y_true, "losses")
     values = values.astype(np.float64)
     return LossSplit(values[y == y_true], values[y != y_true])
+
+
+def histograms(losses: Mapping[str, NDArray[np.floating]], bins: int = 60, top: float = 12.0) -> dict[str, Any]:
+    """Counts of the losses of each group over 0..top, the last bin holding all above, and the medians."""
+    edges = np.linspace(0.0, top, bins + 1)
+    out: dict[str, Any] = {"edges": edges.tolist()}
+    for name, part in losses.items():
+        count = np.histogram(np.clip(part, 0.0, np.nextafter(top, 0.0)), edges)[0]
+        out[name] = {"count": count.tolist(), "median": float(np.median(part)) if len(part) else None}
+    return out
 
 
 def _share(hits: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:

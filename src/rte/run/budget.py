@@ -33,6 +33,8 @@ FIXED = 0.25
 """Share of a step's cost that does not shrink with the images: at 20 of 32 pixels a step costs 0.55 of a full one."""
 WRITING = 0.5
 """Seconds for the last checkpoint and the results."""
+PAGE = 2.0
+"""Seconds for the tables of an audit, and for the page with its pictures."""
 YEAR = 365 * 24 * 3600
 NEAR = (3.0, 1.5)
 """How many times as much time as that is left when it is foreseen anew."""
@@ -66,26 +68,27 @@ def parse_budget(text: str) -> float:
 
 
 class Closing:
-    """The seconds that all after the last step will take: evaluation, a look at the training labels, and writing.
+    """The seconds that all after the last step will take: evaluation, a look at the training labels, and writing;
+    and, of an `audited` run, its audit and its page.
 
     Foreseen by some predictions after the first steps, and by some more when the end comes near, since the machine may
     have become slower or faster; or by the last evaluation.
     """
 
-    def __init__(self, method: Method, examiner: Examiner) -> None:
-        self.method, self.examiner = method, examiner
+    def __init__(self, method: Method, examiner: Examiner, *, audited: bool = False) -> None:
+        self.method, self.examiner, self.audited = method, examiner, audited
         self.networks = len(method.networks())
         self.per_look = 0.0  # seconds of a prediction
         self.near = list(NEAR)
 
     def __call__(self, left: float) -> float:
         """Where so much time is left in all."""
-        looks = self.examiner.looks(self.networks, final=True)
+        looks = self.examiner.looks(self.networks, final=True, audited=self.audited)
         if not self.per_look or (self.near and left < self.near[0] * looks * self.per_look):
             if self.per_look:
                 self.near.pop(0)
             self.per_look = self.examiner.glance(self.method)
-        return WRITING + ROOM * self.per_look * looks
+        return WRITING + (PAGE if self.audited else 0.0) + ROOM * self.per_look * looks
 
     def evaluated(self, seconds: float) -> None:
         """An evaluation took so long."""
@@ -94,8 +97,19 @@ class Closing:
             self.per_look = seconds / looks
 
 
-def by_clock(trainer: Trainer, examiner: Examiner, seconds: float, started: float, file: Path | None) -> ByClock:
-    """The timeline of a run that ends so many seconds after `started`; what `file` says of its path is followed."""
+def by_clock(
+    trainer: Trainer,
+    examiner: Examiner,
+    seconds: float,
+    started: float,
+    file: Path | None,
+    *,
+    audited: bool = False,
+) -> ByClock:
+    """The timeline of a run that ends so many seconds after `started`; what `file` says of its path is followed.
+
+    `audited`: an audit and a page belong to the end, too.
+    """
     return ByClock(
         seconds,
         started=started,
@@ -103,7 +117,7 @@ def by_clock(trainer: Trainer, examiner: Examiner, seconds: float, started: floa
         epochs=trainer.cfg.epochs,
         every=trainer.cfg.evaluate_every,
         world=trainer.world,
-        closing=Closing(trainer.method, examiner),
+        closing=Closing(trainer.method, examiner, audited=audited),
         relative=lambda done: relative_cost(trainer.cfg, done),
     )
 

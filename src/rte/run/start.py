@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from rte.data.types import Dataset
 from rte.errors import CheckpointError
 from rte.evaluate.examiner import Examiner
 from rte.files import read_json, refuse_folder, write_json
+from rte.run.audit import Auditor
 from rte.run.budget import FILE, by_clock, copy_path, with_budget, within
 from rte.run.build import Prepared, load_dataset, make_trainer, prepare, settled
 from rte.run.features import Tell
@@ -24,6 +26,9 @@ from rte.train import checkpoint
 from rte.train.distributed import World
 from rte.train.journal import Journal
 from rte.train.trainer import Observer, Trainer
+
+Afterwards = Callable[[Path, Auditor], None]
+"""What is done with the trained method at the end of a run: its folder, and who looks at its labels."""
 
 
 def start(
@@ -37,19 +42,20 @@ def start(
     clock: Path | None = None,
     tell: Tell | None = None,
     dataset: Dataset | None = None,
+    afterwards: Afterwards | None = None,
 ) -> dict[str, Any]:
     """Train from the beginning in a new folder; returns the final numbers.
 
     budget: seconds from `started` (a monotonic time; now) to the end of it all, instead of epochs. clock: the path of
     such a run, to be repeated exactly. tell: is told how far features are taken. dataset: that of the config, where it
-    was loaded already. Under torchrun all processes call this; the first one writes. After an elastic restart they go
-    on from the folder.
+    was loaded already. afterwards: called once the final numbers are written; a budget keeps time for it. Under
+    torchrun all processes call this; the first one writes. After an elastic restart they go on from the folder.
     """
     started = time.monotonic() if started is None else started
     world = World.join()
     ours, begun = world.any([world.first and world.claimed(folder), world.first and (folder / LAST_FOUNDED).exists()])
     if ours and begun:
-        return resume(folder, data_dir=data_dir, observer=observer)
+        return resume(folder, data_dir=data_dir, observer=observer, afterwards=afterwards)
     if world.first and not ours:
         refuse_taken(folder)
     config = settled(config, world)
@@ -66,7 +72,7 @@ def start(
         if world.first and clock is not None:
             copy_path(clock, folder)
         world.wait()
-        return _train(prepared, folder, trainer, examiner, started=started)
+        return _train(prepared, folder, trainer, examiner, started=started, afterwards=afterwards)
 
 
 def refuse_taken(folder: Path) -> None:
@@ -79,7 +85,12 @@ def refuse_taken(folder: Path) -> None:
 
 
 def resume(
-    folder: Path, *, data_dir: Path | None = None, observer: Observer | None = None, trust_code: bool = False
+    folder: Path,
+    *,
+    data_dir: Path | None = None,
+    observer: Observer | None = None,
+    trust_code: bool = False,
+    afterwards: Afterwards | None = None,
 ) -> dict[str, Any]:
     """Go on with a run that stopped, exactly where its last checkpoint left it."""
     config, world = read_config(folder, trust_code=trust_code), World.join()
@@ -88,7 +99,7 @@ def resume(
         prepared = prepare(config, load_dataset(config, data_folder(folder, data_dir)), Keep.beside(folder))
         check_data(folder, prepared)
         trainer, examiner = _trainer(prepared, folder, observer, world)
-        return _train(prepared, folder, trainer, examiner, state)
+        return _train(prepared, folder, trainer, examiner, state, afterwards=afterwards)
 
 
 def start_or_resume(
@@ -128,11 +139,13 @@ def _train(
     examiner: Examiner,
     state: checkpoint.State | None = None,
     started: float | None = None,
+    afterwards: Afterwards | None = None,
 ) -> dict[str, Any]:
     """Train to the end from the checkpoint `state`, or from the start, and leave the final numbers in the folder."""
     first = trainer.world.first
     if (seconds := prepared.config.train.budget) is not None:
-        trainer.timeline = by_clock(trainer, examiner, seconds, started or time.monotonic(), folder / FILE)
+        began, audited = started or time.monotonic(), afterwards is not None
+        trainer.timeline = by_clock(trainer, examiner, seconds, began, folder / FILE, audited=audited)
     journal = trainer.journal = Journal(folder / "journal.jsonl" if first else None)
     try:
         if state is None:
@@ -149,6 +162,8 @@ def _train(
         if first:
             write_json(folder / "result.json", {**summary(prepared, trainer, examiner), "memory": memory})
         trainer.world.wait()
+        if first and afterwards is not None:
+            afterwards(folder, _auditor(prepared, folder, trainer, examiner))
         result: dict[str, Any] = read_json(folder / "result.json")
         return result
     finally:
@@ -161,3 +176,10 @@ def _recorded_memory(folder: Path) -> int | None:
     known = read_json(path) if path.is_file() else {}
     memory = known.get("memory") if isinstance(known, dict) else None
     return memory if isinstance(memory, int) else None
+
+
+def _auditor(prepared: Prepared, folder: Path, trainer: Trainer, examiner: Examiner) -> Auditor:
+    """Of the state that `rte audit` and `rte evaluate` would open: the selected one, if there is one."""
+    if (folder / "selected.pt").is_file():
+        trainer.method.load_state_dict(read_state(folder, prepared.config)["method"])
+    return Auditor(trainer.method, prepared.config, prepared.dataset, examiner)

@@ -1,0 +1,92 @@
+"""What the review tool shows: the most suspicious examples, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rte.audit.records import FINE, KINDS, Rows
+from rte.data.types import Images, Vectors
+from rte.errors import UserError
+from rte.report.page.embed import as_script
+from rte.report.page.material import Material
+from rte.report.page.pictures import ACROSS, PER_SHEET, Sheets, sheets
+
+MOST = 10_000
+"""Examples on a page."""
+NUMBERS = 8
+"""Of a vector, how many are shown."""
+
+
+def suspects(m: Material, *, most_bytes: int, seconds: float) -> dict[str, Any] | None:
+    """The rows and pictures of a run's review tool; None where there is no audit, or nothing is suspicious."""
+    if m.audit is None:
+        return None
+    rows = m.audit.rows
+    doubtful = np.flatnonzero((rows.kind != FINE) | rows.is_label_issue)[:MOST]
+    if not len(doubtful):
+        return None
+    rows = rows.only(doubtful)
+    tree = {
+        "run": m.identity,
+        "classes": list(m.audit.classes),
+        "kinds": list(KINDS),
+        "total": m.audit.summary["n"],
+        "issues": m.audit.summary["issues"],
+        **columns(rows),
+    }
+    return tree | looks(m, rows, most_bytes - weight(tree), seconds)
+
+
+def columns(rows: Rows) -> dict[str, Any]:
+    """The table as lists."""
+    return {
+        "index": rows.index.tolist(),
+        "id": list(rows.id),
+        "given": rows.given_label.tolist(),
+        "suggested": rows.predicted_label.tolist(),
+        "second": rows.second_label.tolist(),
+        "score": rounded(rows.label_score),
+        "pGiven": rounded(rows.given_probability),
+        "pSuggested": rounded(rows.predicted_probability),
+        "kind": rows.kind.tolist(),
+        "duplicate": {k: name for k, name in enumerate(rows.duplicate_of) if name},
+        "reviewed": {str(i): word for i, word in rows.reviewed.items()},
+    }
+
+
+def looks(m: Material, rows: Rows, most_bytes: int, seconds: float) -> dict[str, Any]:
+    """Thumbnails of images, or the first numbers of vectors; neither where the data is not at hand."""
+    source = m.source
+    if isinstance(source, Images):
+        made = _pictures(lambda: sheets(source, rows.index, most=max(0, most_bytes), seconds=seconds))
+        return {"side": made.side, "across": ACROSS, "perSheet": PER_SHEET, "shown": made.shown, "sheets": made.sheets}
+    if isinstance(source, Vectors):
+        return {"dim": source.dim, "values": _values(source, rows.index)}
+    return {}
+
+
+def _pictures(make: Callable[[], Sheets]) -> Sheets:
+    """None rather than no page, where a file that was read in training cannot be read any more."""
+    try:
+        return make()
+    except (UserError, OSError):
+        return Sheets()
+
+
+def _values(source: Vectors, index: NDArray[np.int64]) -> list[str]:
+    values = source.fetch(index)[:, :NUMBERS]
+    return [" ".join(f"{v:.3g}" for v in row) + (" …" if source.dim > NUMBERS else "") for row in values.tolist()]
+
+
+def rounded(values: NDArray[np.float32]) -> list[float]:
+    """Shares with four decimals; more would be bytes for nothing."""
+    return [float(v) for v in np.round(values.astype(np.float64), 4)]
+
+
+def weight(tree: dict[str, Any]) -> int:
+    """The bytes of a tree in the page."""
+    return len(as_script(tree))
