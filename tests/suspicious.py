@@ -73,8 +73,11 @@ def material(
         source = ArrayImages(smooth.repeat(8, axis=1).repeat(8, axis=2))
     return Material(
         folder,
-        config={"method": {"name": "rte"}, "data": {"name": "made up"}, "net": {"name": HOSTILE[0]}},
-        environment={"command": ["rte", "fit", "folder:a b", "--out", str(folder)], "started": f"2026-01-01T{seed}"},
+        config={"method": {"name": "rte"}, "data": {"name": "made up", "labels": None}, "net": {"name": HOSTILE[0]}},
+        environment={
+            "command": ["rte", "fit", "folder:a b", "--noise=pair:0.1", "--out", str(folder)],
+            "started": f"2026-01-01T{seed}",
+        },
         noise={"N": n, "K": k, "name": "none", "given_sha256": "0" * 64},
         journal=[*steps, *ends],
         result={

@@ -141,9 +141,20 @@
       const { index, id, given } = this.data;
       const places = [...this.decisions.keys()].sort((a, b) => index[a] - index[b]);
       const label = (k) => (k < 0 ? "" : this.name(k));
-      if (file === "labels") return [["id", "label"], ...places.map((p) => [id[p], label(this.decisions.get(p).label)])];
+      if (file === "labels") return [["id", "label"], ...this.labels()];
       const row = (p) => [index[p], id[p], this.name(given[p]), this.decisions.get(p).word, label(this.decisions.get(p).label)];
       return [["index", "id", "given_label", "decision", "label"], ...places.map(row)];
+    }
+
+    labels() { // of all examples but those that have no class: `rte fit --labels` leaves out what is not in its file
+      const { all } = this.data;
+      const rows = [];
+      all.index.forEach((index, k) => {
+        const decision = this.decisions.get(this.placeOf.get(index));
+        const label = decision ? decision.label : all.given[k];
+        if (label >= 0) rows.push([all.id ? all.id[k] : index, this.name(label)]);
+      });
+      return rows;
     }
 
     write(file) {
@@ -153,7 +164,8 @@
       link.download = file + ".csv";
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-      this.say(`${file}.csv holds ${count(this.decisions.size)} decisions. Your browser has put it among its downloads.`);
+      const what = file === "labels" ? "all labels, as you decided or as given" : `${count(this.decisions.size)} decisions`;
+      this.say(`${file}.csv holds ${what}. Your browser has put it among its downloads.`);
     }
 
     read(text) {
@@ -197,6 +209,7 @@
       options("given", given, (k) => this.name(k));
       options("suggested", suggested, (k) => this.name(k));
       options("kind", kind, (k) => kinds[k] || "other");
+      this.find("[data-file=labels]").hidden = !this.data.all;
       this.find("datalist").append(...classes.map((name) => new Option(name, name)));
       const pairs = new Map();
       given.forEach((g, p) => {

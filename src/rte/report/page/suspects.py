@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rte.audit.records import FINE, KINDS, Rows
-from rte.data.types import Images, Vectors
+from rte.data.types import Embedded, Images, Vectors
 from rte.errors import UserError
 from rte.report.page.embed import as_script
 from rte.report.page.material import Material
@@ -17,6 +17,8 @@ from rte.report.page.pictures import ACROSS, PER_SHEET, Sheets, sheets
 
 MOST = 10_000
 """Examples on a page."""
+LABEL_BYTES = 3_000_000
+"""For the ids and labels of all examples, from which the page makes a label file; larger sets need `rte audit`."""
 NUMBERS = 8
 """Of a vector, how many are shown."""
 
@@ -29,6 +31,7 @@ def suspects(m: Material, *, most_bytes: int, seconds: float) -> dict[str, Any] 
     doubtful = np.flatnonzero((rows.kind != FINE) | rows.is_label_issue)[:MOST]
     if not len(doubtful):
         return None
+    everything = every_label(rows)
     rows = rows.only(doubtful)
     tree = {
         "run": m.identity,
@@ -36,6 +39,7 @@ def suspects(m: Material, *, most_bytes: int, seconds: float) -> dict[str, Any] 
         "kinds": list(KINDS),
         "total": m.audit.summary["n"],
         "issues": m.audit.summary["issues"],
+        "all": everything if weight(everything) <= LABEL_BYTES else None,
         **columns(rows),
     }
     return tree | looks(m, rows, most_bytes - weight(tree), seconds)
@@ -58,9 +62,18 @@ def columns(rows: Rows) -> dict[str, Any]:
     }
 
 
+def every_label(rows: Rows) -> dict[str, Any]:
+    """Index, id and given label of all examples in the order of the data; ids are left out where they are the index."""
+    order = np.argsort(rows.index)
+    ids = [rows.id[k] for k in order.tolist()]
+    index = rows.index[order].tolist()
+    numbered = all(name == str(i) for name, i in zip(ids, index, strict=True))
+    return {"index": index, "id": None if numbered else ids, "given": rows.given_label[order].tolist()}
+
+
 def looks(m: Material, rows: Rows, most_bytes: int, seconds: float) -> dict[str, Any]:
     """Thumbnails of images, or the first numbers of vectors; neither where the data is not at hand."""
-    source = m.source
+    source = m.source.images if isinstance(m.source, Embedded) else m.source
     if isinstance(source, Images):
         made = _pictures(lambda: sheets(source, rows.index, most=max(0, most_bytes), seconds=seconds))
         return {"side": made.side, "across": ACROSS, "perSheet": PER_SHEET, "shown": made.shown, "sheets": made.sheets}

@@ -10,6 +10,9 @@ from typing import Any
 from rte.report.page.material import Material
 from rte.report.tables import percent
 
+REPLACED = ("--out", "-o", "--labels", "--noise", "-n")
+"""Options of a run that do not hold for one with mended labels: noise was put in, and is in the labels now."""
+
 
 @dataclass(frozen=True)
 class Number:
@@ -130,7 +133,7 @@ def next_steps(m: Material) -> list[Step]:
     steps = []
     if m.audit is not None and m.audit.summary["issues"]:
         steps += [
-            Step("Review the most suspicious labels below. 50 decisions are a good start. Then export them."),
+            Step("Review the most suspicious labels below. 50 decisions are a good start. Then export both files."),
             Step(
                 "Let the audit learn from your decisions: how right its suggestions are, and what to look at next.",
                 f"rte audit {run} --reviewed decisions.csv",
@@ -159,26 +162,18 @@ def command(m: Material) -> str:
 
 
 def retrain(m: Material) -> str:
-    """The run's own command with the labels that the page exports, into another folder."""
+    """The run's own command with the labels that the page exports, into another folder; none where data has its own."""
     words = m.environment.get("command")
-    if (
-        not isinstance(words, list)
-        or len(words) < 2
-        or words[1] != "fit"
-        or not command(m).startswith(("rte", "python -m"))
-    ):
+    if not isinstance(words, list) or words[1:2] != ["fit"] or "labels" not in m.config.get("data", {}):
         return ""
     kept: list[str] = []
-    skip = False
-    for word in map(str, words[2:]):
-        if skip or word.startswith(("--out=", "--labels=")):
-            skip = False
-        elif word in ("--out", "-o", "--labels"):
-            skip = True
-        else:
+    given = iter(map(str, words[2:]))
+    for word in given:
+        if word in REPLACED:
+            next(given, "")
+        elif not word.startswith(tuple(f"{name}=" for name in REPLACED)):
             kept.append(shlex.quote(word))
-    out = shlex.quote(f"{m.folder}-mended")
-    return " ".join(["rte fit", *kept, "--labels", "labels.csv", "--out", out])
+    return " ".join(["rte fit", *kept, "--labels", "labels.csv", "--out", shlex.quote(f"{m.folder}-mended")])
 
 
 def made(m: Material) -> list[tuple[str, str]]:
