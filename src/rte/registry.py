@@ -29,7 +29,7 @@ Build = Callable[..., nets.Net]
 GIVEN = ("channels", "classes", "size", "dropout")
 
 VIEWS: dict[str, type[Settings]] = {"images": ViewConfig, "vectors": VectorViewConfig}
-NOT_DATASETS = {"types", "given", "files", "ids", "recognise", "statistics", "get"}
+NOT_DATASETS = {"check", "types", "given", "files", "ids", "recognise", "statistics", "get"}
 """Modules of `data/` that other rooms ask by name, and that are no kind of data."""
 
 

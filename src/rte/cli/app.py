@@ -20,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-data_app = typer.Typer(help="Fetch datasets.", no_args_is_help=True)
+data_app = typer.Typer(help="Check your data, fetch datasets.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 noise_app = typer.Typer(help="Make noise shaped like the mistakes of a classifier.", no_args_is_help=True)
 app.add_typer(noise_app, name="noise")

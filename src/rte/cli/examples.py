@@ -27,6 +27,7 @@ EXAMPLES = {
     "reproduce": ("rte reproduce main --dry-run", "rte reproduce all --summarise"),
     "list": ("rte list methods", "rte list nets --json"),
     "doctor": ("rte doctor", "rte doctor --json"),
+    "data check": ("rte data check digits", "rte data check photos --labels labels.csv --json"),
     "data get": ("rte data get cifar10",),
     "noise from-model": (
         f"rte noise from-model {RUN} --out mistakes.json",

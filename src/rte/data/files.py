@@ -143,28 +143,37 @@ def probe(
     """The size that all images have once decoded, or None, and whether all are grey.
 
     Reads file headers only, and no more of them than it takes: a set of photographs is settled by its first few files,
-    one of very many by some of them, evenly spread.
+    one of very many by some of them, evenly spread. Files that cannot be read say nothing, unless none can.
     """
     paths = paths[:: -(-len(paths) // FEW)] if len(paths) > FEW else paths
     header = partial(_header, megapixels=megapixels)
     sizes: set[tuple[int, int]] = set()
-    grey = True
+    grey, wrong = True, None
     with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
         first = map(header, paths[:PROBED])  # one by one, since a few are often enough
         rest = (paths[start : start + PROBED] for start in range(PROBED, len(paths), PROBED))
-        for size, is_grey in chain(first, chain.from_iterable(pool.map(header, block) for block in rest)):
+        for found in chain(first, chain.from_iterable(pool.map(header, block) for block in rest)):
+            if isinstance(found, DataError):
+                wrong = wrong or found
+                continue
+            size, is_grey = found
             sizes.add(reduced(size, shorter))
             grey = grey and is_grey
             if len(sizes) > 1 and not (grey and need_colour):
                 break
+    if not sizes and wrong is not None:
+        raise wrong
     return (sizes.pop() if len(sizes) == 1 else None), grey
 
 
-def _header(path: Path | str, megapixels: int) -> tuple[tuple[int, int], bool]:
-    """(height, width) once decoded, and whether the image is grey."""
-    with _opened(path, megapixels, str(path)) as image:
-        width, height = image.size
-        return ((width, height) if orientation(image) in SIDEWAYS else (height, width)), image.mode in GREY
+def _header(path: Path | str, megapixels: int) -> tuple[tuple[int, int], bool] | DataError:
+    """(height, width) once decoded, and whether the image is grey; or what is wrong with the file."""
+    try:
+        with _opened(path, megapixels, str(path)) as image:
+            width, height = image.size
+            return ((width, height) if orientation(image) in SIDEWAYS else (height, width)), image.mode in GREY
+    except DataError as error:
+        return error
 
 
 def decode(
@@ -176,10 +185,22 @@ def decode(
     called: str | None = None,
 ) -> Pixels:
     """One file as uint8 (h, w, channels); messages name it as `called`, else by its path."""
+    return look(file, channels, shorter, megapixels, called=called)[0]
+
+
+def look(
+    file: Path | str | BinaryIO,
+    channels: int,
+    shorter: int | None = None,
+    megapixels: int = MEGAPIXELS,
+    *,
+    called: str | None = None,
+) -> tuple[Pixels, tuple[int, int], bool]:
+    """`decode`, the image's (height, width) before it was reduced, and whether it is grey."""
     path = called or str(file)
     with _opened(file, megapixels, path) as image:
-        turn = orientation(image)
-        height, width = reduced((image.height, image.width), shorter)
+        turn, full, grey = orientation(image), (image.height, image.width), image.mode in GREY
+        height, width = reduced(full, shorter)
         # A JPEG can be decoded at a half, a quarter or an eighth of its size, which is several times as fast.
         image.draft(None, (width, height))
         if image.width * image.height > megapixels * 1e6:
@@ -191,7 +212,7 @@ def decode(
         if turn in TURNS:
             plain = plain.transpose(TURNS[turn])
         pixels = np.array(plain, dtype=np.uint8)
-    return pixels.reshape(*pixels.shape[:2], channels)
+    return pixels.reshape(*pixels.shape[:2], channels), full[::-1] if turn in SIDEWAYS else full, grey
 
 
 @contextmanager
