@@ -92,3 +92,27 @@ def test_what_stands_in_data_is_a_dataset_or_listed_as_none(name: str) -> None:
     assert not missing, (
         f"rte.data.{name} has no {', '.join(missing)}; is it one for NOT_DATASETS, or for an underscore?"
     )
+
+
+WRITTEN = (
+    "src",
+    "tests",
+    "docs",
+    "tools",
+    "benchmarks",
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "pyproject.toml",
+)
+"""What people read and write of the repository."""
+WIDTH = 120
+TEXT = {".py", ".md", ".toml"}
+
+
+def test_no_line_is_too_long_to_read() -> None:
+    roots = [Path(__file__).parents[1] / name for name in WRITTEN]
+    files = {f for root in roots for f in ([root] if root.is_file() else root.rglob("*")) if f.suffix in TEXT}
+    assert len(files) > 300
+    lines = ((f, n, line) for f in files for n, line in enumerate(f.read_text("utf-8").splitlines(), 1))
+    assert [f"{f.name}:{n}" for f, n, line in lines if len(line) > WIDTH] == []

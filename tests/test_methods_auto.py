@@ -235,7 +235,7 @@ def test_the_next_network_is_new_and_learns_what_the_one_before_predicts() -> No
         with torch.no_grad():
             method.student[1].weight.add_(0.1)  # type: ignore[union-attr, operator]
         method.after_step(tiny.at(epoch, 15))
-        before, weights = tiny.sweep(method)(method.teacher), method.student[1].weight.clone()  # type: ignore[union-attr, operator]
+        before, weights = tiny.sweep(method)(method.teacher), method.student[1].weight.clone()
         report = method.epoch_start(tiny.at(epoch, 15), sweep)
         if report:
             reports[epoch] = report
@@ -247,7 +247,7 @@ def test_the_next_network_is_new_and_learns_what_the_one_before_predicts() -> No
                 assert torch.equal(own[1].weight, made[number][1].weight)  # type: ignore[index]
             assert method.teacher.updates == 0
         else:
-            assert torch.equal(method.student[1].weight, weights), "back at the labels it is still the same"  # type: ignore[union-attr, arg-type]
+            assert torch.equal(method.student[1].weight, weights), "back at the labels it is still the same"
     assert reports == {
         5: {"network": 1, "taught": True},  # the nearest to 0.32 of 15
         8: {"network": 1, "taught": False},

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import tiny
 import torch
+from conftest import QUICK_METHODS
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -40,7 +41,7 @@ def make(name: str, build: Callable[[], nn.Module] = tiny.normed, **cfg: object)
     cls = registry.method(name)
     torch.manual_seed(0)
     trusted = range(tiny.K) if "trusted examples" in cls.needs else ()
-    return cls(cls.Config.model_validate(cfg), tiny.task(build, trusted=trusted))
+    return cls(cls.Config.model_validate({**QUICK_METHODS.get(name, {}), **cfg}), tiny.task(build, trusted=trusted))
 
 
 def whole_batch(method: Method, t: Progress, part: int = 0) -> Batch:

@@ -34,6 +34,14 @@ def test_figures_are_those_counted_by_hand(
     assert found.bytes_per_example == size
 
 
+def test_what_costs_the_same_in_every_step_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_long(*args: object, **rest: object) -> None:
+        raise AssertionError("the fits of CleanNet made `rte list methods` wait for 40 seconds")
+
+    monkeypatch.setattr("rte.methods.cleannet.agreement", too_long)
+    assert profile("cleannet").step == (1.0, 1.0)
+
+
 @pytest.mark.parametrize("name", registry.methods())
 def test_every_method_has_a_profile(name: str) -> None:
     found = profile(name)

@@ -40,12 +40,13 @@ def test_every_setting_has_a_row(name: str) -> None:
 
 def test_a_row_says_default_range_and_search_range() -> None:
     table = rows("rte")
-    assert table["q"][:3] == ["`0.6*sin(13*pi*k/(16*K))`", "schedule ≥ 0 and ≤ 1", "0 to 1"]
-    assert table["views"][:3] == ["`10`", "schedule ≥ 0 and ≤ 100", "3, 4, 5, 6, 7, 8, 9, 10"]
-    assert table["decay"][:3] == ["`0.99`", "number ≥ 0 and < 1", ""]
+    assert table["q"][:3] == ["`0.6*sin(13*pi*k/(16*K))`", "schedule in [0, 1]", "0 to 1"]
+    assert table["views"][:3] == ["`10`", "schedule in [0, 100]", "3, 4, 5, 6, 7, 8, 9, 10"]
+    assert table["decay"][:3] == ["`0.99`", "[0, 1)", ""]
     assert table["warmup"][:3] == ["`false`", "true or false", ""]
-    assert rows("dividemix")["temperature"][1] == "number > 0 and ≤ 1"
+    assert rows("dividemix")["temperature"][1] == "(0, 1]"
     assert rows("dividemix")["history"][1] == "whole number ≥ 1"
+    assert rows("co_teaching")["noise_rate"][1] == "[0, 1) or none"
 
 
 @pytest.mark.parametrize("name", registry.methods())

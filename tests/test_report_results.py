@@ -95,7 +95,9 @@ def test_what_may_be_chance_is_counted_not_listed(tmp_path: Path, seeds: int, sa
         cell("No ECR", "80 %", 61.91, 52.9),
         cell("No JSD", "80 %", 90.37, 51.5),
     ]
-    assert said in page(tmp_path, tree("ablations", cells, seeds=list(range(seeds))))
+    text = page(tmp_path, tree("ablations", cells, seeds=list(range(seeds))))
+    assert said in text.replace("\n", " ")
+    assert max(len(line) for line in text.splitlines()) <= 120, "text is wrapped"
 
 
 def test_what_was_not_run_is_said(tmp_path: Path) -> None:

@@ -193,7 +193,7 @@ def test_the_noise_of_a_part_of_the_examples_is_exact_and_recorded(ratio: float,
     assert result["noise"]["measured"] == result["noise"]["trained"] == round(ratio * 505) / 505
     held = quick("ce", noise=noise, train={"examples": 505, "batch": 64, "epochs": 1, "holdout": 0.3})
     prepared = prepare(held, load_dataset(held, None))
-    trained = prepared.dataset.train.y[prepared.train_rows] != prepared.dataset.y_true[prepared.train_rows]  # type: ignore[index]
+    trained = prepared.dataset.train.y[prepared.train_rows] != prepared.dataset.y_true[prepared.train_rows]
     assert start(held, tmp_path / "held")["noise"]["trained"] == trained.mean()
 
 

@@ -42,6 +42,7 @@ from rte.run.budget import (
 )
 from rte.run.build import Prepared, load_dataset, make_trainer, prepare
 from rte.train.distributed import World
+from rte.train.pace import ByClock
 from rte.train.trainer import Interrupted, Trainer
 
 
@@ -102,25 +103,42 @@ def test_the_end_is_foreseen_from_a_glance_and_looked_at_again_when_it_comes_nea
     closing = Closing(Two(), examiner)  # type: ignore[arg-type]
     usual = WRITING + ROOM * 2 * 100 * 0.01
     for left in (1000.0, 500.0, NEAR[0] * 2.0 + 0.01):
-        assert closing(left) == pytest.approx(usual)
+        assert closing(left, 0.1) == pytest.approx(usual)
     assert examiner.glances == 1
     examiner.seconds = 0.02  # the machine has become slower
-    assert closing(NEAR[0] * 2.0 - 0.01) == pytest.approx(WRITING + ROOM * 2 * 100 * 0.02)
-    assert closing(NEAR[1] * 4.0 + 0.01) == pytest.approx(WRITING + ROOM * 2 * 100 * 0.02)
+    assert closing(NEAR[0] * 2.0 - 0.01, 0.1) == pytest.approx(WRITING + ROOM * 2 * 100 * 0.02)
+    assert closing(NEAR[1] * 4.0 + 0.01, 0.1) == pytest.approx(WRITING + ROOM * 2 * 100 * 0.02)
     assert examiner.glances == 2
     for left in (NEAR[1] * 4.0 - 0.01, 1.0, 0.1):
-        closing(left)
+        closing(left, 0.1)
     assert examiner.glances == 3, "twice again at most"
+
+
+def test_the_end_is_foreseen_anew_when_steps_take_longer_or_less() -> None:
+    now = 0.0
+    examiner = Looks(every=50, final=100, seconds=0.01)
+    closing = Closing(Two(), examiner, clock=lambda: now)  # type: ignore[arg-type]
+    usual = WRITING + ROOM * 2 * 100 * 0.01
+    closing(1000.0, 0.0)  # before the first step nothing is known of it
+    for step in (0.1, 0.12, 0.085):
+        assert closing(1000.0, step) == pytest.approx(usual)
+    assert examiner.glances == 1
+    examiner.seconds = 0.02
+    assert closing(1000.0, 0.2) == pytest.approx(WRITING + ROOM * 2 * 100 * 0.02), "the machine has become slower"
+    examiner.seconds = 0.005
+    assert closing(1000.0, 0.05) == pytest.approx(WRITING + ROOM * 2 * 100 * 0.005), "and faster than at first"
+    assert closing(1000.0, 0.05) == closing(1000.0, 0.055)
+    assert examiner.glances == 3
 
 
 def test_the_end_is_foreseen_from_the_last_evaluation() -> None:
     examiner = Looks(every=50, final=100, seconds=0.01)
     closing = Closing(Two(), examiner)  # type: ignore[arg-type]
     closing.evaluated(3.0)
-    assert closing(1000.0) == pytest.approx(WRITING + ROOM * 2 * 3.0)
+    assert closing(1000.0, 0.1) == pytest.approx(WRITING + ROOM * 2 * 3.0)
     assert examiner.glances == 0
     closing.evaluated(0.0)
-    assert closing(1000.0) == pytest.approx(WRITING + ROOM * 2 * 3.0), "what took no time tells nothing"
+    assert closing(1000.0, 0.1) == pytest.approx(WRITING + ROOM * 2 * 3.0), "what took no time tells nothing"
 
 
 @pytest.mark.parametrize("share", [1.0, 0.625, 0.5])
@@ -241,13 +259,21 @@ def clocked(method: str, file: Path, seconds: float, **how: Any) -> Trainer:
     return trainer
 
 
+def on_a_busy_machine(made: Trainer) -> Trainer:
+    """The same run, whose time is that which the process has computed for, however much else the machine does."""
+    assert isinstance(made.timeline, ByClock)
+    made.timeline.clock = time.process_time
+    made.timeline.started = time.process_time()
+    return made
+
+
 @pytest.mark.parametrize("method", ["rte", "auto"])
 def test_a_run_by_the_clock_resumes_and_repeats_bit_for_bit(method: str, tmp_path: Path) -> None:
     path, saved = tmp_path / FILE, dict[str, Any]()
-    stopped = clocked(method, path, 5.0, saved=saved, observer=StopAfter(9))
+    stopped = on_a_busy_machine(clocked(method, path, 5.0, saved=saved, observer=StopAfter(9)))
     with pytest.raises(Interrupted):
         stopped.fit()
-    resumed = clocked(method, path, 5.0)
+    resumed = on_a_busy_machine(clocked(method, path, 5.0))
     resumed.restore(saved["checkpoint"])
     resumed.fit()
     assert resumed.step > 9

@@ -67,7 +67,7 @@ def test_a_run_of_another_length_stretches_it() -> None:
     for config in (replay(train={"epochs": 10}), replay("train.epochs=10")):
         assert config.train.epochs == 10
         assert [config.train.lr.at(at(epoch, 10)) for epoch in range(10)] == [0.01] * 4 + [0.02] * 6
-        assert [config.method.q.at(at(epoch, 10)) for epoch in range(10)] == [0.2] * 8 + [0.1] * 2  # type: ignore[attr-defined]
+        assert [config.method.q.at(at(epoch, 10)) for epoch in range(10)] == [0.2] * 8 + [0.1] * 2
 
 
 def test_the_command_line_counts_more(tmp_path: Path) -> None:

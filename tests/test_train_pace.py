@@ -50,7 +50,7 @@ class Machine:
         self.timeline.begin(at)
         self.step, self.done, self.epochs = at, list[float](), list[int]()
 
-    def __call__(self, left: float) -> float:
+    def __call__(self, left: float, step: float) -> float:
         if left < self.near * self.seen:  # as the closing of a real run, it looks again when the end comes near
             self.near /= 2
             self.seen = self.last * self.speed(self.now)

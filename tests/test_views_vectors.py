@@ -24,9 +24,9 @@ def viewer(nearest: float = 0.7, *, bank: bool = True, **settings: float) -> Vec
     return VectorViewer(cfg, mean=MEAN, std=STD, nearest=nearest, bank=Z if bank else None)
 
 
-def render(index: list[int], *, epoch: int = 3, seed: int = 5, made: VectorViewer | None = None, **rest: object):  # type: ignore[no-untyped-def]
+def render(index: list[int], *, epoch: int = 3, seed: int = 5, made: VectorViewer | None = None, **rest: object):
     rows = np.array(index)
-    views = (made or viewer()).render(X[rows], rows, seed=seed, epoch=epoch, plan=PLAN, **rest)  # type: ignore[arg-type]
+    views = (made or viewer()).render(X[rows], rows, seed=seed, epoch=epoch, plan=PLAN, **rest)
     return views.reshape(PLAN.total, len(rows), -1)
 
 

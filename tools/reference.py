@@ -56,7 +56,7 @@ def update(folder: Path, generated: Mapping[str, Callable[[str], str]] = GENERAT
     changed = []
     for path in sorted(folder.rglob("*.md")):
         old = path.read_text(encoding="utf-8")
-        new = BLOCK.sub(lambda match: _block(match, path, generated), old)  # noqa: B023  (called before the loop goes on)
+        new = BLOCK.sub(lambda match: _block(match, path, generated), old)  # noqa: B023  (called at once)
         if new != old:
             path.write_text(new, encoding="utf-8")
             changed.append(path)
@@ -89,13 +89,18 @@ def _value(value: Any) -> str:
 
 
 def _range(field: FieldInfo) -> str:
-    """What a value may be: a kind, and limits where there are any."""
+    """What a value may be: a kind, and limits where there are any, as an interval where there are two."""
     signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
     extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
     found: Any = extra.get("limits") or {}  # of a schedule
     found = found or {key: getattr(item, key) for item in field.metadata for key in signs if hasattr(item, key)}
-    limits = [f"{signs[key]} {limit:g}" for key, limit in found.items()]
-    return " ".join([_kind(field.annotation), " and ".join(limits)]).strip()
+    kind, limits = _kind(field.annotation), " and ".join(f"{signs[key]} {limit:g}" for key, limit in found.items())
+    if len(found) == 2:
+        (low, below), (high, above) = found.items()
+        limits = f"{'[' if low == 'ge' else '('}{below:g}, {above:g}{']' if high == 'le' else ')'}"
+        kind = {"number": "", "number or none": " or none"}.get(kind, f"{kind} in")
+    kind, empty, _ = kind.partition(" or none")
+    return f"{kind} {limits}".strip() + empty
 
 
 def _kind(annotation: Any) -> str:

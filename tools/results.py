@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -107,8 +108,17 @@ def has_figure(tree: Tree) -> bool:
     return tree["table"] in ("nstar", "batchsize") and any(cell["ours"] for cell in tree["cells"])
 
 
+WIDTH = 120
+"""Characters of a line of text."""
+
+
 def _closed(lines: Iterable[str]) -> str:
-    return "\n".join(lines).rstrip() + "\n"
+    wrapped = (line if line.startswith(("|", "!")) else _wrapped(line) for line in lines)
+    return "\n".join(wrapped).rstrip() + "\n"
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _sentence(text: str) -> str:

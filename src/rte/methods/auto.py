@@ -44,7 +44,7 @@ class SelfTuning(Method):
         ecr_weight: float = setting(4.0, "lambda_ECR for clean labels, where views pay", ge=0.0)
         decay: float = setting(0.95, "alpha of the teacher's moving average", ge=0.0, lt=1.0)
         warmup: bool = setting(True, "let the teacher follow faster at first: min(alpha, (1 + k) / (10 + k))")
-        likelihood: bool = setting(True, "short runs: likelihood of the labels, or half of q where noise is not even")
+        likelihood: bool = setting(True, "short runs: likelihood of the labels, or half of q if noise is not even")
         sampling: float = setting(
             0.5, "with the likelihood: share of examples in a pass, drawn by importance; 1: all", gt=0.0, le=1.0
         )

@@ -36,7 +36,7 @@ class Bootstrapping(Method):
         kind: Literal["hard", "soft"] = setting("hard", "own prediction as a class (hard) or as probabilities (soft)")
         beta: float | None = setting(
             None,
-            "weight of the given label; none: the authors', 0.8 for hard and 0.95 for soft",
+            "weight of the given label; none: as the authors, hard 0.8, soft 0.95",
             ge=0.0,
             le=1.0,
             search=(0.5, 1.0),

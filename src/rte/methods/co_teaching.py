@@ -34,8 +34,7 @@ class CoTeaching(Method):
         )
         ramp: float = setting(
             0.05,
-            "r: share of the run after which the full share tau is left out, at least an epoch; the authors: 10 of 200 "
-            "epochs",
+            "r: share of the run until tau is reached, an epoch at least; the authors: 10 of 200",
             ge=0.0,
             le=1.0,
         )

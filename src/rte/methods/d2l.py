@@ -47,7 +47,7 @@ class DimensionalityDriven(Method):
         )
         window: float = setting(
             0.04,
-            "share of the run a score is compared with, of 3 epochs at least; the authors: 5 of 120",
+            "share of the run scores are compared with, 3 epochs at least; authors: 5 of 120",
             gt=0.0,
             le=0.5,
         )

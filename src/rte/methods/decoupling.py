@@ -28,7 +28,7 @@ class Decoupling(Method):
     class Config(Settings):
         warmup: float = setting(
             0.1,
-            "share of the run in which all examples are learnt; the authors' code: 0 unless asked for",
+            "share of the run in which all examples are learnt; 0 by default in the authors' code",
             ge=0.0,
             lt=1.0,
         )

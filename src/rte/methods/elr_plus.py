@@ -40,11 +40,11 @@ class EarlyLearningPlus(Method):
         alpha: float = setting(1.0, "of mixup's Beta(alpha, alpha); 0: no mixing", ge=0.0)
         decay: float = setting(0.997, "of the averages of the weights, in the end", ge=0.0, lt=1.0, search=(0.9, 0.999))
         averaging: float = setting(
-            0.5, "share of the run in which that decay is reached; the authors: 40 of 78 thousand steps", ge=0, le=1
+            0.5, "share of the run until that decay is reached; the authors: 40,000 of 78,000 steps", ge=0, le=1
         )
         ramp: float = setting(
             0.0,
-            "share of the run in which lambda rises; the authors: 0, and for CIFAR-100 40 of 98 thousand steps",
+            "share of the run in which lambda rises; for CIFAR-100 the authors: 0.41",
             ge=0,
         )
         relabel: bool = setting(False, "multiply labels by the targets; the authors: for CIFAR-100")

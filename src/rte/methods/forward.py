@@ -35,14 +35,14 @@ class Forward(Method):
 
     class Config(Settings):
         matrix: str | None = setting(
-            None, "the noise matrix: symmetric:0.4, pair:0.45, matrix:FILE and so on; none: estimated in the run"
+            None, "the noise matrix: symmetric:0.4, pair:0.45, matrix:FILE ...; none: estimated"
         )
         estimate: float = setting(
             0.5, "share of the run after which it is estimated; the authors: as long as the rest", gt=0.0, lt=1.0
         )
         percentile: float | None = setting(
             None,
-            "of p_a, where the anchor is; 100: the highest; none: the authors', 97 or, of many classes, 100",
+            "of p_a, where the anchor is; none: 97, or 100 with many classes",
             gt=0,
             le=100,
         )

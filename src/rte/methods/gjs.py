@@ -30,7 +30,7 @@ class GeneralisedJensenShannon(Method):
     class Config(Settings):
         label_weight: float = setting(
             0.3,
-            "pi_1; the authors, CIFAR-10 at 0, 20, 40, 60, 80 %: 0.5, 0.3, 0.9, 0.1, 0.1",
+            "pi_1; the authors at 0, 20, ... 80 %: 0.5, 0.3, 0.9, 0.1, 0.1",
             gt=0.0,
             lt=1.0,
             search=(0.1, 0.9),

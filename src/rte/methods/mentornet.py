@@ -39,7 +39,7 @@ class MentorNet(Method):
             None, "share of wrong labels, which chooses p; none: the run's own estimate", ge=0.0, lt=1.0
         )
         percentile: float | None = setting(
-            None, "p: share of a batch below the threshold; none: 0.75, and 0.5 from 60 % noise on", gt=0.0, le=1.0
+            None, "p: share of a batch below the threshold; none: 0.75, from 60 % noise 0.5", gt=0.0, le=1.0
         )
         memory: float = setting(0.5, "d: how slowly the threshold m follows", ge=0.0, lt=1.0)
         warmup: float = setting(

@@ -28,7 +28,7 @@ class Mixup(Method):
     class Config(Settings):
         alpha: float = setting(
             8.0,
-            "of Beta(alpha, alpha); the authors: 8 or 32 where labels are wrong, 1 or less where they are right",
+            "of Beta(alpha, alpha); the authors: 8 or 32, of clean labels 1 or less",
             ge=0.0,
             search=(0.2, 32.0),
         )

@@ -42,7 +42,7 @@ class OpenSet(Method):
         outliers: float = setting(0.5, "share of each label that counts as outliers", gt=0.0, lt=1.0)
         neighbours: float = setting(
             0.4,
-            "neighbours of the density, as a share of the label's examples; the authors: 2000 of 5000",
+            "neighbours of the density, share of the label's examples; the authors: 0.4",
             gt=0.0,
             le=1.0,
         )

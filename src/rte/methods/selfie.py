@@ -44,9 +44,7 @@ class Selfie(Method):
         noise_rate: float | None = setting(
             None, "tau: share of wrong labels; none: the run's own estimate", ge=0.0, lt=1.0, search=(0, 0.9)
         )
-        history: int = setting(
-            15, "q: last predictions that are compared, at most as many as the warm-up has epochs", ge=2
-        )
+        history: int = setting(15, "q: last predictions that are compared, at most the epochs of the warm-up", ge=2)
         threshold: float = setting(0.05, "epsilon: normalised entropy up to which a label is mended", ge=0.0, lt=1.0)
         warmup: float = setting(
             0.25, "share of each network's epochs in which all is learnt; the authors: 25 of 100", ge=0.0, lt=1.0

@@ -22,7 +22,7 @@ class ObjectiveSettings(Settings):
     """What every method with this objective can be told."""
 
     q: Schedule = setting(
-        Sine(scale=0.6), "q of L_q: 0 is cross-entropy, 1 is mean absolute error", search=(0, 1), ge=0, le=1
+        Sine(scale=0.6), "q of L_q: 0 is cross-entropy, 1 mean absolute error", search=(0, 1), ge=0, le=1
     )
     jsd_weight: Schedule = setting(constant(12.0), "lambda_JSD", search=(0, 20), ge=0)
     ecr_weight: Schedule = setting(constant(1.0), "lambda_ECR", search=(0, 5), ge=0)

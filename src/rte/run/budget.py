@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,6 +41,10 @@ NEAR = (3.0, 1.5)
 """How many times as much time as that is left when it is foreseen anew."""
 ROOM = 1.05
 """What is foreseen is taken to last this much longer."""
+CHANGED = 1.25
+"""It is foreseen anew when steps take this many times as long as then, or as short."""
+SELDOM = 20.0
+"""But not before so many times the seconds of the last look have passed."""
 EFFICIENCY = 0.5
 """FLOP/s that a small network reaches in training, against a single wide convolution."""
 PER_IMAGE = 25
@@ -71,30 +76,47 @@ class Closing:
     """The seconds that all after the last step will take: evaluation, a look at the training labels, and writing;
     and, of an `audited` run, its audit and its page.
 
-    Foreseen by some predictions after the first steps, and by some more when the end comes near, since the machine may
-    have become slower or faster; or by the last evaluation.
+    Foreseen by some predictions after the first steps, or by the last evaluation; and by some more where the time of a
+    step says that the machine has become slower or faster, and when the end comes near.
     """
 
-    def __init__(self, method: Method, examiner: Examiner, *, audited: bool = False) -> None:
-        self.method, self.examiner, self.audited = method, examiner, audited
+    def __init__(
+        self,
+        method: Method,
+        examiner: Examiner,
+        *,
+        audited: bool = False,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.method, self.examiner, self.audited, self.clock = method, examiner, audited, clock
         self.networks = len(method.networks())
         self.per_look = 0.0  # seconds of a prediction
+        self.step = 0.0  # seconds of a step when that was measured
+        self.again = 0.0  # when it may be measured anew
         self.near = list(NEAR)
 
-    def __call__(self, left: float) -> float:
-        """Where so much time is left in all."""
+    def __call__(self, left: float, step: float) -> float:
+        """Where so much time is left in all, and a step takes so many seconds."""
         looks = self.examiner.looks(self.networks, final=True, audited=self.audited)
-        if not self.per_look or (self.near and left < self.near[0] * looks * self.per_look):
-            if self.per_look:
-                self.near.pop(0)
-            self.per_look = self.examiner.glance(self.method)
+        near = bool(self.near) and left < self.near[0] * looks * self.per_look
+        if near:
+            self.near.pop(0)
+        if near or not self.per_look or self._changed(step):
+            began = self.clock()
+            self.per_look, self.step = self.examiner.glance(self.method), step
+            self.again = self.clock() + SELDOM * (self.clock() - began)
+        self.step = self.step or step
         return WRITING + (PAGE if self.audited else 0.0) + ROOM * self.per_look * looks
 
     def evaluated(self, seconds: float) -> None:
         """An evaluation took so long."""
         looks = self.examiner.looks(self.networks, final=False)
         if looks and seconds > 0:
-            self.per_look = seconds / looks
+            self.per_look, self.step = seconds / looks, 0.0
+
+    def _changed(self, step: float) -> bool:
+        usual = self.step or step
+        return step > 0 and self.clock() >= self.again and not usual <= CHANGED * step <= CHANGED**2 * usual
 
 
 def by_clock(

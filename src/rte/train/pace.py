@@ -109,9 +109,12 @@ class Course:
 
 
 class Foreseen(Protocol):
-    """The seconds that all after the last step will take, where so much time is left in all."""
+    """The seconds that all after the last step will take, where so much time is left in all.
 
-    def __call__(self, left: float) -> float: ...
+    `step` are the seconds of a step now, at full cost: where they change, the machine or the method has.
+    """
+
+    def __call__(self, left: float, step: float) -> float: ...
 
     def evaluated(self, seconds: float) -> None:
         """An evaluation took so long."""
@@ -191,7 +194,8 @@ class ByClock:
 
     def _closing(self) -> float:
         began = self.clock()
-        foreseen = self.closing(self.seconds - self.elapsed)
+        done = self.course.segments[-1].done if self.course.segments else 0.0
+        foreseen = self.closing(self.seconds - self.elapsed, self._step_seconds / self.relative(done))
         self._aside += self.clock() - began  # what it tried out falls into a step, but is none of it
         return foreseen
 
