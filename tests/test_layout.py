@@ -115,4 +115,5 @@ def test_no_line_is_too_long_to_read() -> None:
     files = {f for root in roots for f in ([root] if root.is_file() else root.rglob("*")) if f.suffix in TEXT}
     assert len(files) > 300
     lines = ((f, n, line) for f in files for n, line in enumerate(f.read_text("utf-8").splitlines(), 1))
-    assert [f"{f.name}:{n}" for f, n, line in lines if len(line) > WIDTH] == []
+    long = [f"{f.name}:{n}" for f, n, line in lines if len(line.partition("  # type:")[0]) > WIDTH and line[0] != "|"]
+    assert long == [], "rows of tables alone may be longer"

@@ -7,15 +7,11 @@ numbers of a step are functions of (seed, epoch, step). A run killed and resumed
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
-from types import FrameType
 from typing import Any, Protocol
 
 import torch
@@ -28,6 +24,7 @@ from rte.rng import fold
 from rte.train.config import TrainConfig
 from rte.train.device import seed
 from rte.train.distributed import World
+from rte.train.interrupts import stop_signals
 from rte.train.journal import Journal
 from rte.train.lockstep import together
 from rte.train.margins import Margins
@@ -99,7 +96,7 @@ class Trainer:
     def fit(self, until: int | None = None) -> None:
         """Train to the end, or to the end of epoch number `until`, or until a signal or an error."""
         saved = time.monotonic()
-        with self._signals():
+        with stop_signals(self._ask):
             while not self.finished and (until is None or self.epoch < until):
                 for _ in self.steps():
                     if not self._looks_up:
@@ -316,6 +313,9 @@ class Trainer:
             "margins": self.margins.table,
         }
 
+    def _ask(self, signal_name: str) -> None:
+        self.stop = signal_name
+
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a checkpoint."""
         self.method.load_state_dict(state["method"])
@@ -326,24 +326,6 @@ class Trainer:
             setattr(self, name, state[name])
         self.timeline.begin(self.step)
         self.journal.rewind(state["journal"])
-
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
-        """Within, the first SIGINT or SIGTERM asks for a stop after the current step; a second one acts as usual."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-
-        def ask(number: int, frame: FrameType | None) -> None:
-            self.stop = signal.Signals(number).name
-            signal.signal(number, old[number])
-
-        old: dict[int, Any] = {n: signal.signal(n, ask) for n in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in old.items():
-                signal.signal(number, handler)
 
 
 def _floats(terms: Terms) -> dict[str, float]:
