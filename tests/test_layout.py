@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -115,5 +116,7 @@ def test_no_line_is_too_long_to_read() -> None:
     files = {f for root in roots for f in ([root] if root.is_file() else root.rglob("*")) if f.suffix in TEXT}
     assert len(files) > 300
     lines = ((f, n, line) for f in files for n, line in enumerate(f.read_text("utf-8").splitlines(), 1))
-    long = [f"{f.name}:{n}" for f, n, line in lines if len(line.partition("  # type:")[0]) > WIDTH and line[0] != "|"]
+    long = [
+        f"{f.name}:{n}" for f, n, line in lines if len(re.split("  # (type:|noqa)", line)[0]) > WIDTH and line[0] != "|"
+    ]
     assert long == [], "rows of tables alone may be longer"

@@ -28,6 +28,7 @@ from rte.run.budget import (
     FILE,
     FIXED,
     NEAR,
+    PAGE,
     PER_IMAGE,
     ROOM,
     WRITING,
@@ -85,8 +86,8 @@ class Looks:
     def __init__(self, every: int, final: int, seconds: float) -> None:
         self.every, self.final, self.seconds, self.glances = every, final, seconds, 0
 
-    def looks(self, networks: int, *, final: bool) -> int:
-        return (1 + networks) * (self.final if final else self.every)
+    def looks(self, networks: int, *, final: bool, audited: bool = False) -> int:
+        return (1 + networks) * (self.final if final else self.every) + (self.final if final and audited else 0)
 
     def glance(self, method: Any) -> float:
         self.glances += 1
@@ -139,6 +140,8 @@ def test_the_end_is_foreseen_from_the_last_evaluation() -> None:
     assert examiner.glances == 0
     closing.evaluated(0.0)
     assert closing(1000.0, 0.1) == pytest.approx(WRITING + ROOM * 2 * 3.0), "what took no time tells nothing"
+    audited = Closing(Two(), examiner, audited=True)  # type: ignore[arg-type]
+    assert audited(1000.0, 0.1) == pytest.approx(WRITING + PAGE + ROOM * 3 * 100 * 0.01), "an audit looks at all again"
 
 
 @pytest.mark.parametrize("share", [1.0, 0.625, 0.5])
