@@ -11,8 +11,9 @@ from test_nets_weights import random_state
 
 from rte.data.types import ArrayImages
 from rte.errors import DataError, UserError
-from rte.run import features
-from rte.run.features import Extractor, fingerprint
+from rte.run import features, kept
+from rte.run.features import Extractor
+from rte.run.kept import fingerprint
 
 SIDE = 16
 
@@ -51,7 +52,7 @@ def test_they_are_what_the_network_makes_of_normalised_images(
     mapped = extractor(images, tmp_path / "x.npy")
     assert isinstance(mapped, np.memmap)
     np.testing.assert_allclose(mapped, expected, atol=1e-5 * scale)
-    monkeypatch.setattr(features, "SINGLE", 1)
+    monkeypatch.setattr(kept, "SINGLE", 1)
     half = extractor(images, tmp_path / "half.npy")
     assert half.dtype == np.float16
     np.testing.assert_allclose(half, expected, atol=1e-3 * scale)
@@ -62,7 +63,7 @@ def test_a_file_is_used_again_and_one_that_was_stopped_is_gone_on_with(
 ) -> None:
     file, told = tmp_path / "new" / "x.npy", []
     monkeypatch.setattr(features, "PIXELS", 8 * SIDE**2)
-    monkeypatch.setattr(features, "SAVED", 0.0)
+    monkeypatch.setattr(kept, "SAVED", 0.0)
 
     def stop(done: int, total: int) -> None:
         if done >= 16:
@@ -74,7 +75,7 @@ def test_a_file_is_used_again_and_one_that_was_stopped_is_gone_on_with(
     found = extractor(images, file, tell=lambda done, total: told.append(done))
     assert told == [24, 32, 37], "the first 16 were there"
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
-    assert sorted(path.name for path in file.parent.iterdir()) == ["x.json", "x.npy"]
+    assert sorted(path.name for path in file.parent.glob("[!.]*")) == ["x.json", "x.npy"]
     told.clear()
     extractor(images, file, tell=lambda done, total: told.append(done))
     assert told == []
@@ -93,5 +94,5 @@ def test_what_cannot_be(extractor: Extractor, images: ArrayImages, tmp_path: Pat
     with pytest.raises(DataError, match="the images have 1 channels, and the features are of 3; convert"):
         extractor(ArrayImages(images.pixels[..., :1].copy()))
     (tmp_path / "full").touch()
-    with pytest.raises(UserError, match=r"cannot write .*x.part.npy \(.*\); free space or choose another folder"):
+    with pytest.raises(UserError, match=r"cannot write .*x.npy \(.*\); free space or choose another folder"):
         extractor(images, tmp_path / "full" / "x.npy")

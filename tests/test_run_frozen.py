@@ -69,7 +69,7 @@ def test_features_are_taken_once_for_all_runs_that_stand_side_by_side(
     def never(self: features.Extractor, *given: Any) -> None:
         raise AssertionError("taken again")
 
-    monkeypatch.setattr(features.Extractor, "_take", never)
+    monkeypatch.setattr(features.Extractor, "_blocks", never)
     start(config(file).with_train(epochs=1), tmp_path / "two")
     assert sorted(path.suffix for path in (tmp_path / "features").iterdir() if path.suffix != ".lock") == [
         ".json", ".json", ".npy", ".npy"

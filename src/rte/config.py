@@ -281,17 +281,22 @@ def _tables(conditional: Any, preset: str | None) -> list[Tree]:
 
 
 def parse_data(
-    text: str,
+    data: str,
     *,
     data_dir: Path | None = None,
     columns: Iterable[str] = (),
     labels: str | None = None,
     group: str | None = None,
     skip_bad: bool = False,
+    target: str | None = None,
+    text: str | None = None,
 ) -> Tree:
-    """What the user pointed at, such as `cifar10`, a folder or a table, as the data section of a run."""
-    roles = parse_roles(list(columns))
-    tree = recognise(text, registry.datasets(), data_dir, roles)
+    """What the user pointed at, such as `cifar10`, a folder or a table, as the data section of a run.
+
+    target, text: the columns `label` and `text` of a table.
+    """
+    roles = parse_roles(list(columns)) | {k: v for k, v in (("label", target), ("text", text)) if v is not None}
+    tree = recognise(data, registry.datasets(), data_dir, roles)
     known = registry.dataset(tree["name"]).Config.model_fields
     if group is not None and "group" not in known:
         roles["group"], group = group, None
@@ -299,5 +304,5 @@ def parse_data(
     given = {key: value for key, value in given.items() if value}
     for key in given:
         if key not in known:
-            raise ConfigError(f"{text} takes no --{key.replace('_', '-')}; leave it out.")
+            raise ConfigError(f"{data} takes no --{key.replace('_', '-')}; leave it out.")
     return tree | given

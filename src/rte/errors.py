@@ -34,6 +34,10 @@ class TrainingError(UserError):
     """A run that cannot go on, such as one whose loss is no longer finite."""
 
 
+class Found(UserWarning):
+    """What was found out about the data by looking, which the user may want to overrule."""
+
+
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
     """The end of an error sentence about an unknown name: the nearest right one, or all of them."""
     known = sorted(set(choices))

@@ -23,18 +23,20 @@ from rte import registry
 from rte.code import CodeChanged, changes
 from rte.config import RunConfig, Tree, merge, resolve
 from rte.data.given import as_examples, as_labels, encode
+from rte.data.rows import TableRows
 from rte.data.types import ArrayImages, ArrayVectors, Dataset, Source, Split
 from rte.errors import ConfigError, DataError, InvalidConfig, InvalidData
 from rte.report.progress import Bars
 from rte.run.budget import by_clock, fit_network, parse_budget, refuse_short, with_budget
 from rte.run.build import Prepared, build_method, make_trainer, prepare
+from rte.run.inputs import TableSpec
 from rte.run.predictor import Predictor
 from rte.train.device import choose_device
 from rte.train.distributed import World
 from rte.train.trainer import Interrupted, Observer, Trainer
 
 PARTS = ("method", "net")
-USUAL = {"arrays": "default", "vectors": "vectors"}
+USUAL = {"arrays": "default", "vectors": "vectors", "tabular": "vectors"}
 """The preset of each kind of data."""
 
 
@@ -62,9 +64,9 @@ def _value_errors(method: Callable[P, R]) -> Callable[P, R]:
 class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """An image classifier that learns from labels of which an unknown share is wrong.
 
-    Examples are vectors (N, D), such as embeddings or the columns of a table; or images, arrays (N, H, W) or
-    (N, H, W, C), uint8 or floats in 0..1, or a list of paths of image files. The shape tells which. Labels are
-    of one kind: integers, strings, booleans, or any hashable values of one type.
+    Examples are vectors (N, D), such as embeddings; a pandas DataFrame of numbers and categories, of which some may be
+    missing; or images, arrays (N, H, W) or (N, H, W, C), uint8 or floats in 0..1, or a list of paths of image files.
+    The shape tells which. Labels are of one kind: integers, strings, booleans, or any hashable values of one type.
 
     Parameters
     ----------
@@ -140,7 +142,8 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Class probabilities (N, K), columns in the order of `classes_`."""
         check_is_fitted(self)
-        examples = as_examples(X, self.spec_.channels)
+        columns = self.spec_.columns if isinstance(self.spec_, TableSpec) else None
+        examples = as_examples(X, self.spec_.channels, columns)
         shape = _shape(examples)
         if isinstance(examples, ArrayVectors) and examples.dim != self.n_features_in_:
             raise DataError(
@@ -178,7 +181,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return trainer, prepared, kept or trainer.method.state_dict()
 
     def _config(self, examples: Source) -> RunConfig:
-        n, kind = len(examples), "vectors" if isinstance(examples, ArrayVectors) else "arrays"
+        n, kind = len(examples), _kind(examples)
         train = {"epochs": self.epochs, "batch": self.batch, "holdout": self.holdout, "device": self.device}
         options: Tree = {
             "data": {"name": kind, "path": "given as arrays"},
@@ -289,8 +292,15 @@ def _seed(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
+def _kind(examples: Source) -> str:
+    """The name of the kind of data."""
+    return {ArrayVectors: "vectors", TableRows: "tabular"}.get(type(examples), "arrays")
+
+
 def _shape(examples: Source) -> tuple[int, ...] | None:
     """Of each example, where all have the same."""
     if isinstance(examples, ArrayVectors):
         return (examples.dim,)
+    if isinstance(examples, TableRows):
+        return (len(examples.columns),)
     return tuple(examples.pixels.shape[1:]) if isinstance(examples, ArrayImages) else None

@@ -22,14 +22,15 @@ from rte.methods.base import Method
 from rte.nets.base import Featureless
 from rte.settings import Settings
 from rte.views.config import ViewConfig
+from rte.views.tables import TableViewConfig
 from rte.views.vectors import VectorViewConfig
 
 Build = Callable[..., nets.Net]
 """build(channels=, classes=, size=, dropout=) -> a fresh network."""
 GIVEN = ("channels", "classes", "size", "dropout")
 
-VIEWS: dict[str, type[Settings]] = {"images": ViewConfig, "vectors": VectorViewConfig}
-NOT_DATASETS = {"check", "types", "given", "files", "ids", "recognise", "statistics", "get"}
+VIEWS: dict[str, type[Settings]] = {"images": ViewConfig, "vectors": VectorViewConfig, "table": TableViewConfig}
+NOT_DATASETS = {"check", "types", "given", "files", "ids", "recognise", "rows", "statistics", "get"}
 """Modules of `data/` that other rooms ask by name, and that are no kind of data."""
 
 

@@ -22,6 +22,7 @@ for name in (
     "use",
     "audit",
     "report",
+    "embed",
     "reproduce",
     "catalogue",
     "data",

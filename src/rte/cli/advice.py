@@ -67,7 +67,7 @@ class Advisor:
             print(self.held, file=sys.stderr)
 
 
-FILES = ("folder", "table", "arrays", "hf")
+FILES = ("folder", "table", "arrays", "hf", "tabular", "text")
 """Data that may have no test set."""
 
 

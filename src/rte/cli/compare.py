@@ -31,6 +31,8 @@ def compare(
     seeds: opt.Seeds = 1,
     rates: opt.Rates = None,
     seed: opt.Seed = None,
+    target: opt.Target = None,
+    text: opt.Text = None,
     columns: opt.Columns = None,
     labels: opt.Labels = None,
     group: opt.Group = None,
@@ -54,6 +56,7 @@ def compare(
     seconds = read_budget(budget, epochs)
 
     about = {"data_dir": data_dir, "columns": columns or (), "labels": labels, "group": group, "skip_bad": skip_bad}
+    about |= {"target": target, "text": text}
 
     def configure(name: str) -> Any:
         rest: dict[str, Any] = {"init": init, "frozen": frozen, "trust_code": trust_code, "about_data": about}

@@ -12,6 +12,8 @@ EXAMPLES = {
         "rte fit photos --method auto --set train.batch=64",
         "rte fit photos --labels labels.csv",
         "rte fit list.csv --columns path=file,label=class",
+        "rte fit customers.csv --target left",
+        "rte fit questions.csv --text text --target category",
     ),
     "resume": (f"rte resume {RUN}",),
     "evaluate": (f"rte evaluate {RUN} --json scores.json",),
@@ -19,6 +21,10 @@ EXAMPLES = {
     "export": (f"rte export {RUN} --format torch",),
     "audit": (f"rte audit {RUN}", f"rte audit {RUN} --out suspects.csv"),
     "report": (f"rte report {RUN}", "rte report runs/a runs/b --out both.html"),
+    "embed": (
+        "rte embed photos --init efficientnet-lite0 --out photos.npz",
+        "rte embed questions.csv --text text --target category --out questions.npz",
+    ),
     "compare": ("rte compare digits --methods ce,gce,rte --noise symmetric:0.4 --epochs 5",),
     "tune": (
         "rte tune digits --population 4 --interval 4",

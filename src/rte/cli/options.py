@@ -19,6 +19,16 @@ Columns = Annotated[
         "--columns", help="Which column of a table is what, if it cannot be guessed: path=file,label=class,split=part."
     ),
 ]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        "--target", "-t", help="The column of labels in a table; else one called label, class …, or the last."
+    ),
+]
+Text = Annotated[
+    str | None,
+    typer.Option("--text", help="The column of texts in a table, which are embedded (needs the extra text)."),
+]
 Labels = Annotated[
     str | None,
     typer.Option("--labels", help="A table of ids and labels that count instead, such as `rte audit --apply` writes."),
@@ -107,6 +117,20 @@ OutOfMany = Annotated[
     Path | None, typer.Option("--out", "-o", help="The folder to make, with a run folder for each method and seed.")
 ]
 
+Embeddable = Annotated[
+    str,
+    typer.Argument(help="As for `rte fit`; with --out FILE.npy also images or texts without labels."),
+]
+Vectors = Annotated[
+    Path, typer.Option("--out", "-o", help="FILE.npz: vectors and labels, for `rte fit`. FILE.npy: vectors alone.")
+]
+TextModel = Annotated[
+    str | None,
+    typer.Option("--model", help="For texts: a sentence-transformers model, a folder or a name; all-MiniLM-L6-v2."),
+]
+Side = Annotated[int | None, typer.Option("--size", help="For images: pixels a side at which they are seen; 224.")]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]
+
 Which = Annotated[str | None, typer.Option(help="checkpoint (the last state) or selected.")]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Also write the numbers to this file.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there already.")]
@@ -120,7 +144,9 @@ Official = Annotated[
 Images = Annotated[
     list[str],
     typer.Argument(
-        metavar="PATH...", help="Image files, folders, patterns, a table of paths, - for a list on stdin, or an .npz."
+        metavar="PATH...",
+        help="Image files, folders, patterns, a table of paths, - for a list on stdin, or an .npz. Of a run on a table "
+        "or on texts: another table, or a .txt file of texts.",
     ),
 ]
 Predictions = Annotated[

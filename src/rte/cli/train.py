@@ -40,6 +40,8 @@ def fit(
     epochs: opt.Epochs = None,
     budget: opt.Budget = None,
     seed: opt.Seed = None,
+    target: opt.Target = None,
+    text: opt.Text = None,
     columns: opt.Columns = None,
     labels: opt.Labels = None,
     group: opt.Group = None,
@@ -57,6 +59,7 @@ def fit(
     from rte.run.start import start
 
     about = {"data_dir": data_dir, "columns": columns or (), "labels": labels, "group": group, "skip_bad": skip_bad}
+    about |= {"target": target, "text": text}
     advisor = Advisor(data_dir, read_budget(budget, epochs), epochs)
     rest: dict[str, Any] = {"init": init, "frozen": frozen, "trust_code": trust_code, "about_data": about}
     rest["advisor"] = advisor

@@ -54,7 +54,9 @@ def make_config(
     if advisor is not None and schedule is None:
         preset, options = advisor(preset, options, settings or ())
     if preset is None:
-        preset = {"digits": "digits", "vectors": "vectors"}.get(options["data"]["name"], "default")
+        preset = {"digits": "digits", "vectors": "vectors", "tabular": "vectors", "text": "vectors"}.get(
+            options["data"]["name"], "default"
+        )
     if schedule is None:
         return resolve(preset, options, settings or (), trust_code=trust_code)
     from rte.search.schedule import read_schedule, resolve_with

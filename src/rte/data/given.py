@@ -20,16 +20,24 @@ from sklearn.utils.validation import check_array
 
 from rte.data.arrays import as_pixels
 from rte.data.files import FileImages
+from rte.data.rows import Column, TableRows, frame_rows, is_frame, is_mixed
 from rte.data.types import ArrayImages, ArrayVectors, Images
 from rte.data.vectors import DIMENSIONS
 from rte.errors import DataError
 
 
-def as_examples(X: Any, channels: int | None = None) -> Images | ArrayVectors:
+def as_examples(
+    X: Any, channels: int | None = None, columns: Sequence[Column] | None = None
+) -> Images | ArrayVectors | TableRows:
     """Images where an array has three or four dimensions, or where files are named by their paths; else vectors.
 
-    Vectors are checked as scikit-learn does, with its sentences.
+    Vectors are checked as scikit-learn does, with its sentences. A DataFrame with more than numbers in it is a table;
+    `columns` are those of the table that a model was trained on.
     """
+    if columns is not None and not is_frame(X):
+        raise DataError(f"X is a {type(X).__name__}, but fit was given a DataFrame; give one with the same columns.")
+    if is_frame(X) and (columns is not None or is_mixed(X)):
+        return frame_rows(X, columns)
     shape = np.shape(X) if hasattr(X, "shape") else np.shape(X[0]) if isinstance(X, Sequence) and len(X) else ()
     if isinstance(X, str | os.PathLike) or len(shape) + (not hasattr(X, "shape")) > DIMENSIONS or _are_paths(X):
         return as_images(X, channels)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rte.data.files import FileImages
+from rte.data.rows import TableRows
 from rte.data.types import ArrayVectors, Embedded, Source, Subset
 
 RISKY = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "＝", "＋", "－", "＠")
@@ -26,6 +28,9 @@ def whole(source: Source) -> tuple[Source, NDArray[np.int64]]:
     if isinstance(below, ArrayVectors) and below.rows is not None:
         rows = below.rows[rows]
         below = ArrayVectors(below.values)
+    if isinstance(below, TableRows) and below.rows is not None:
+        rows = below.rows[rows]
+        below = replace(below, rows=None)
     return below, rows
 
 

@@ -2,6 +2,7 @@
 
 recognise("photos", known)                    {"name": "folder", "path": "photos"}
 recognise("list.csv", known)                  {"name": "table", "path": "list.csv"}, if it lists image files
+recognise("people.csv", known)                {"name": "tabular", "path": "people.csv"}, if it does not
 recognise("x.npz", known)                     {"name": "vectors", "path": "x.npz"}, if its x is (N, D)
 """
 
@@ -89,7 +90,4 @@ def of_file(file: Path, columns: Mapping[str, str]) -> Tree:
 
 def other_table(head: Columns, roles: Roles) -> Tree:
     """The data section of a table that lists no images; `head` are its first rows."""
-    raise DataError(
-        f"{head.file} lists no image files (it has the columns {', '.join(head.names)}); name the column of paths with "
-        "--columns path=COLUMN, or embed what it holds and give the vectors."
-    )
+    return {"name": "text" if roles.text is not None else "tabular"}

@@ -223,7 +223,8 @@ class Split:
 class Dataset:
     """A training split, perhaps a test split, and the true training labels where they are known.
 
-    groups (N,): training examples of one number stay together wherever some are set apart.
+    groups (N,): training examples of one number stay together wherever some are set apart. notes: what was found by
+    looking, in sentences for the user.
     """
 
     name: str
@@ -232,6 +233,7 @@ class Dataset:
     test: Split | None = None
     y_true: Labels | None = None
     groups: Labels | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         k = len(self.classes)

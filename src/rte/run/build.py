@@ -23,6 +23,7 @@ from rte.nets.base import Net
 from rte.noise.inject import Manifest, corrupt
 from rte.noise.trusted import trusted_rows
 from rte.rng import fold
+from rte.run.embedded import embedded, with_model
 from rte.run.frozen import Keep, seen
 from rte.run.inputs import InputSpec, describe, suited
 from rte.run.pretrained import recognised, trained_network
@@ -63,9 +64,9 @@ def load_dataset(config: RunConfig, data_dir: Path | None) -> Dataset:
 def prepare(config: RunConfig, dataset: Dataset, keep: Keep | None = None) -> Prepared:
     """Inject the noise, draw the examples, keep the held-out part aside, take the channel statistics.
 
-    keep: where features are kept, if the run sees its images but once.
+    keep: where features are kept, if the run sees its images but once, or is on texts.
     """
-    config = recognised(config)
+    config = with_model(recognised(config))
     injected = config.noise.name not in ("none", "labels")
     trusted = trusted_rows(dataset, config.train.trusted, injected=injected, seed=config.seed)
     _check_trusted(config, trusted)
@@ -80,7 +81,7 @@ def prepare(config: RunConfig, dataset: Dataset, keep: Keep | None = None) -> Pr
             f"train.batch = {config.train.batch} is larger than the training set of {len(train_rows)} images; "
             f"set train.batch={max(1, len(train_rows) // 4)} or less."
         )
-    dataset = seen(config, dataset, keep)
+    dataset = embedded(config, seen(config, dataset, keep), keep)
     spec = describe(config, dataset, len(train_rows))
     return Prepared(
         suited(config, spec),

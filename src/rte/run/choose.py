@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 Tree = dict[str, Any]
-Kind = Literal["images", "vectors"]
+Kind = Literal["images", "vectors", "table", "text"]
 
+MODEL = "all-MiniLM-L6-v2"
+"""What embeds texts; it comes with the extra `text`."""
 START = "efficientnet-lite0"
 """What photographs start from: its weights come with the extra `weights`."""
 PHOTOGRAPH = 64
@@ -60,6 +62,7 @@ class Facts:
     """Whether all images have one size."""
     channels: int = 0
     dim: int = 0
+    """Numbers of a vector, or columns of a table."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ def choose(
     said = said or {}
     start = _start(facts, machine, said)
     usual = seconds or USUAL
-    preset = "vectors" if facts.kind == "vectors" else "features" if start.once else "laptop"
+    preset = "vectors" if facts.kind != "images" else "features" if start.once else "laptop"
     tree: Tree = {"net": start.tree} if start.tree else {}
     images, side = _images(facts, machine, said, start, usual)
     if side is not None:
@@ -154,9 +157,12 @@ class _Start(NamedTuple):
 def _start(facts: Facts, machine: Machine, said: Mapping[str, Any]) -> _Start:
     net, init = _get(said, "net", "name"), _get(said, "net", "init")
     part = _get(said, "net", "train")
-    if facts.kind == "vectors":
-        usual = "linear" if facts.dim >= 100 else "mlp"
-        reason = _GIVEN if net else f"vectors of {facts.dim:,} numbers, of which a {usual} classifier takes most"
+    if facts.kind != "images":
+        long = facts.kind == "text" or (facts.kind == "vectors" and facts.dim >= 100)
+        usual = "linear" if long else "mlp"
+        what = {"table": f"a table of {facts.dim:,} columns", "text": "texts, which become long vectors"}
+        what["vectors"] = f"vectors of {facts.dim:,} numbers"
+        reason = _GIVEN if net else f"{what[facts.kind]}, of which a {usual} classifier takes most"
         return _Start(str(net or usual), reason, "--net", {}, False, False)
     if net is not None:
         return _Start(f"{net}, from nothing", _GIVEN, "--net", {}, False, False)
@@ -194,7 +200,13 @@ def _images(
     facts: Facts, machine: Machine, said: Mapping[str, Any], start: _Start, usual: float
 ) -> tuple[Line, int | None]:
     flag = "--set views.size="
-    if facts.kind == "vectors":
+    if facts.kind == "text":
+        model = _get(said, "data", "model")
+        usual_model = "it is installed, and nothing is fetched"
+        return Line(
+            "texts", f"embedded by {model or MODEL}", _GIVEN if model else usual_model, "--set data.model="
+        ), None
+    if facts.kind != "images":
         return Line(
             "examples", "as they are, standardised", "no number should count for its unit", "--set views."
         ), None

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from rte.data.rows import TableRows
+from rte.data.text import Texts
 from rte.data.types import Dataset, Images, Vectors
 from rte.errors import ConfigError
 from rte.nets.weights import PACKAGED, locate
@@ -21,7 +23,7 @@ GLANCES = 9
 
 
 def look_at(dataset: Dataset) -> Facts | None:
-    """What is known of the data; None for data that is neither images nor vectors."""
+    """What is known of the data; None for data of some other kind."""
     source, n, classes = dataset.train.images, len(dataset.train), len(dataset.classes)
     tested = dataset.test is not None and len(dataset.test) > 0
     if isinstance(source, Images):
@@ -34,13 +36,17 @@ def look_at(dataset: Dataset) -> Facts | None:
         return Facts("images", n, classes, tested, side=side, alike=size is not None, channels=source.channels)
     if isinstance(source, Vectors):
         return Facts("vectors", n, classes, tested, dim=source.dim)
+    if isinstance(source, TableRows):
+        return Facts("table", n, classes, tested, dim=len(source.columns))
+    if isinstance(source, Texts):
+        return Facts("text", n, classes, tested)
     return None
 
 
 def this_machine(facts: Facts, init: str | None = PACKAGED, device: str = "auto") -> Machine:
     """What is known of the machine, as far as it matters for such data; a trained network is timed for a moment."""
     where, cores = choose_device(device), torch.get_num_threads()
-    if facts.kind == "vectors":
+    if facts.kind != "images":
         return Machine(cores, where.type)
     look = None if init is None else _time_to_look(init, facts, device)
     return Machine(cores, where.type, convolution_speed("fp32"), faster_in_half(where), look)
@@ -71,7 +77,7 @@ def choices_for(
     epochs: int | None = None,
     device: str = "auto",
 ) -> Choices | None:
-    """What suits these data on this machine; None where they are neither images nor vectors."""
+    """What suits these data on this machine; None where they are of some other kind."""
     facts = look_at(dataset)
     if facts is None:
         return None

@@ -6,13 +6,11 @@ run folder holds backbone.safetensors, and is predicted from without the file th
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import safetensors.torch
 import torch
-from filelock import FileLock
 from safetensors import SafetensorError
 from torch import Tensor
 
@@ -21,8 +19,9 @@ from rte.data.types import ArrayVectors, Dataset, Embedded, Images, Split, as_im
 from rte.errors import CheckpointError, UserError
 from rte.files import write_atomic
 from rte.methods.base import Predict
-from rte.run.features import Extractor, Tell, fingerprint
+from rte.run.features import Extractor
 from rte.run.inputs import FeatureSpec, ImageSpec, InputSpec, image_spec
+from rte.run.kept import Tell, fingerprint
 from rte.run.pretrained import same_weights
 from rte.views.config import ViewConfig
 
@@ -57,8 +56,7 @@ def seen(config: RunConfig, dataset: Dataset, keep: Keep | None) -> Dataset:
     def features(split: Split) -> Split:
         images = as_images(split.images)
         file = _file(config, spec, keep, images)
-        with FileLock(file.with_suffix(".lock")) if file else nullcontext():  # others may want the same
-            found = look(images, file, threads=config.train.threads, tell=keep.tell)
+        found = look(images, file, threads=config.train.threads, tell=keep.tell)
         return Split(Embedded(ArrayVectors(found), images), split.y)
 
     test = dataset.test if dataset.test is None or not len(dataset.test) else features(dataset.test)

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from rte import nets, registry
 from rte.config import RunConfig
+from rte.data.rows import Column, TableRows, as_rows
 from rte.data.statistics import channel_statistics, vector_statistics
 from rte.data.types import Dataset, Embedded, Images, Source, Vectors, as_images, as_vectors
 from rte.errors import ConfigError, DataError
@@ -18,6 +19,7 @@ from rte.nets import pretrained
 from rte.nets.weights import SIDE
 from rte.views.config import ViewConfig
 from rte.views.engine import ViewEngine
+from rte.views.tables import TableViewConfig, TableViewer, learnt, rows_bank
 from rte.views.vectors import VectorViewConfig, VectorViewer, bank_of
 from rte.views.viewer import Viewer
 
@@ -26,6 +28,9 @@ MIXED_SIZE = 64
 EMBEDDED = 100
 """From so many numbers on, vectors count as embeddings, whose classes a linear layer can tell apart. Between 16 numbers
 (letter, where a perceptron is better) and 384 (Banking77, where a linear layer is): docs/vectors.md."""
+
+TABLES = "mlp"
+"""The network for tables."""
 
 
 @dataclass(frozen=True)
@@ -144,16 +149,54 @@ class FeatureSpec:
         self.images.check(source)
 
 
+@dataclass(frozen=True)
+class TableSpec:
+    """Rows of a table: its columns, and mean and std of the numbers that they become; n rows are trained on."""
+
+    classes: tuple[str, ...]
+    columns: tuple[Column, ...]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    n: int
+
+    @property
+    def channels(self) -> int:
+        """The numbers that a row becomes."""
+        return len(self.mean)
+
+    @property
+    def size(self) -> tuple[()]:
+        """A row has neither height nor width."""
+        return ()
+
+    def viewer(self, config: RunConfig, train: Source | None = None) -> Viewer:
+        """What makes views; strong ones need some other training rows."""
+        assert isinstance(config.views, TableViewConfig)
+        bank = None if train is None else rows_bank(as_rows(train), seed=config.seed)
+        return TableViewer(config.views, self.columns, mean=self.mean, std=self.std, bank=bank)
+
+    def network(self, config: RunConfig, name: str | None = None) -> nets.Net:
+        """The run's network, or another one, freshly made."""
+        return _network(self, config, name)
+
+    def check(self, source: Source) -> None:
+        """Refuse rows that were not read by the columns of the model."""
+        if [column.name for column in as_rows(source).columns] != [column.name for column in self.columns]:
+            raise DataError("the rows have other columns than those of the training; read them by these.")
+
+
 def suited(config: RunConfig, spec: InputSpec) -> RunConfig:
     """The settings with a network by name, where `auto` left it to the data."""
     if config.net.name != "auto":
         return config
+    if isinstance(spec, TableSpec):
+        return config.with_net(TABLES)
     if not isinstance(spec, VectorSpec):
         raise ConfigError("net.name = auto chooses a network for vectors; name one for images, see `rte list nets`.")
     return config.with_net("linear" if spec.dim >= EMBEDDED else "mlp")
 
 
-InputSpec: TypeAlias = ImageSpec | VectorSpec | FeatureSpec
+InputSpec: TypeAlias = ImageSpec | VectorSpec | FeatureSpec | TableSpec
 
 
 def _network(spec: InputSpec, config: RunConfig, name: str | None) -> nets.Net:
@@ -178,6 +221,11 @@ def describe(config: RunConfig, dataset: Dataset, n: int) -> InputSpec:
             )
         _check_views(config, VectorViewConfig, "vectors")
         return VectorSpec(dataset.classes, source.dim, *vector_statistics(source), n)
+    if isinstance(source, TableRows):
+        if config.net.init is not None:
+            raise ConfigError(f"net.init names a network for images, but {config.data_name} is a table; leave it out.")
+        _check_views(config, TableViewConfig, "rows of a table")
+        return TableSpec(dataset.classes, *learnt(source), n)
     _check_views(config, ViewConfig, "images")
     return image_spec(config, dataset, n)
 
@@ -209,7 +257,9 @@ def _check_views(config: RunConfig, expected: type, kind: str) -> None:
 def from_json(tree: Any) -> InputSpec:
     """What a run folder says of its data; ValueError where it makes no sense."""
     keys = tree if isinstance(tree, dict) else {}
-    kind: type[InputSpec] = FeatureSpec if "vectors" in keys else VectorSpec if "dim" in keys else ImageSpec
+    kind: type[InputSpec] = ImageSpec
+    for key, other in (("vectors", FeatureSpec), ("dim", VectorSpec), ("columns", TableSpec)):
+        kind = other if key in keys else kind
     spec = TypeAdapter(kind).validate_json(json.dumps(tree), strict=True)
     for part in (spec.images, spec.vectors) if isinstance(spec, FeatureSpec) else (spec,):
         whole, numbers = (part.channels, part.n, len(part.classes), *part.size), (*part.mean, *part.std)

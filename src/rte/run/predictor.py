@@ -10,18 +10,21 @@ import torch
 from numpy.typing import NDArray
 
 from rte.config import RunConfig
+from rte.data import text
 from rte.data.arrays import read_images
 from rte.data.files import FileImages, image_files
+from rte.data.tabular import read_rows
 from rte.data.types import Source
 from rte.data.vectors import read_vectors
 from rte.errors import ConfigError
 from rte.files import expanded
 from rte.methods.base import Method, Predict
 from rte.nets.base import Featureless, Net
+from rte.run.embedded import embeddings
 from rte.run.features import Extractor, batch_of
 from rte.run.folder import load_method
 from rte.run.frozen import looking, opened
-from rte.run.inputs import FeatureSpec, InputSpec, VectorSpec
+from rte.run.inputs import FeatureSpec, InputSpec, TableSpec, VectorSpec
 from rte.train.device import choose_device
 from rte.train.sweep import outputs
 from rte.views.loader import Loader
@@ -118,6 +121,10 @@ class Predictor:
         through, or an image file.
         """
         path = expanded(source)
+        if isinstance(self.config.data, text.Config):
+            return embeddings(self.config, text.read_texts(path, self.config.data.columns))
+        if isinstance(self.spec, TableSpec):
+            return read_rows(path, self.spec.columns)
         if isinstance(self.spec, VectorSpec):
             return read_vectors(path)
         if path.suffix == ".npz":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,15 @@ from typing import Any
 import rte
 from rte.config import RunConfig
 from rte.data.types import Dataset
-from rte.errors import CheckpointError
+from rte.errors import CheckpointError, Found
 from rte.evaluate.examiner import Examiner
 from rte.files import read_json, refuse_folder, write_json
 from rte.run.audit import Auditor
 from rte.run.budget import FILE, by_clock, copy_path, with_budget, within
 from rte.run.build import Prepared, load_dataset, make_trainer, prepare, settled
-from rte.run.features import Tell
 from rte.run.folder import LAST_FOUNDED, check_data, data_folder, fitting, found, held, read_config, read_state
 from rte.run.frozen import Keep
+from rte.run.kept import Tell
 from rte.run.memory import Peak
 from rte.run.result import summary
 from rte.train import checkpoint
@@ -61,7 +62,10 @@ def start(
     config = settled(config, world)
     if budget is not None:
         config = with_budget(config, budget)
-    prepared = prepare(config, dataset or load_dataset(config, data_dir), Keep.beside(folder, tell))
+    dataset = dataset or load_dataset(config, data_dir)
+    for note in dataset.notes if world.first else ():
+        warnings.warn(note, Found, stacklevel=2)
+    prepared = prepare(config, dataset, Keep.beside(folder, tell))
     if config.train.budget is not None:
         prepared = within(prepared, started, world)
     trainer, examiner = _trainer(prepared, folder, observer, world)  # may refuse: before anything is written
