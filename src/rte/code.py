@@ -49,6 +49,8 @@ _loaded: dict[tuple[Kind, str], Code] = {}
 
 def is_foreign(kind: Kind, name: str) -> bool:
     """Whether a name, which is none of the package's own, stands for other code."""
+    if kind == "net" and name.startswith("timm:"):  # rte.nets.timm makes these
+        return False
     return ":" in name or name.endswith(".py") or name in installed(kind)
 
 

@@ -7,7 +7,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import wraps
 from numbers import Integral
 from typing import Any, ParamSpec, TypeVar
@@ -26,8 +25,9 @@ from rte.data.given import as_examples, as_labels, encode
 from rte.data.rows import TableRows
 from rte.data.types import ArrayImages, ArrayVectors, Dataset, Source, Split
 from rte.errors import ConfigError, DataError, InvalidConfig, InvalidData
+from rte.report.choices import chosen
 from rte.report.progress import Bars
-from rte.run.budget import by_clock, fit_network, parse_budget, refuse_short, with_budget
+from rte.run.budget import by_clock, parse_budget, with_budget, within
 from rte.run.build import Prepared, build_method, make_trainer, prepare
 from rte.run.inputs import TableSpec
 from rte.run.predictor import Predictor
@@ -36,8 +36,6 @@ from rte.train.distributed import World
 from rte.train.trainer import Interrupted, Observer, Trainer
 
 PARTS = ("method", "net")
-USUAL = {"arrays": "default", "vectors": "vectors", "tabular": "vectors"}
-"""The preset of each kind of data."""
 
 
 R = TypeVar("R")
@@ -71,8 +69,9 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     method : name of the method (see `rte list methods`), "my.py:MyMethod", or a class derived from Method; None: the
-        preset's
-    preset : settings to start from, a name or a TOML file; None: `vectors` for vectors, else `default`
+        preset's, or `auto`
+    preset : settings to start from, a name or a TOML file; None: what is not given is chosen by the data and the
+        machine, as `rte fit` does, for ten minutes at most; `verbose` says what
     epochs, batch, net, holdout : shorthands for the settings most often changed; None keeps the preset's. net may also
         be "my.py:build", or a function or class that makes a network of channels, classes, size and dropout
     budget : time to train for instead of epochs, such as "10m", or seconds
@@ -123,7 +122,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(examples) != len(codes):
             raise DataError(f"there are {len(examples)} examples but {len(codes)} labels; give one label for each.")
         dataset = Dataset("the training data", tuple(str(label) for label in classes), Split(examples, codes))
-        config = self._config(examples)
+        config = self._config(dataset)
         with _generators_kept(choose_device(config.train.device)):
             trainer, prepared, state = self._train(prepare(config, dataset), started)
         self.classes_ = classes
@@ -164,9 +163,9 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _train(self, prepared: Prepared, started: float) -> tuple[Trainer, Prepared, dict[str, torch.Tensor]]:
         """The trained trainer, what it was given, and the state to predict with."""
-        if (seconds := prepared.config.train.budget) is not None:
-            prepared = replace(prepared, config=fit_network(prepared, seconds, World()))
-            refuse_short(seconds, started, World())
+        if prepared.config.train.budget is not None:
+            prepared = within(prepared, started, World())
+        seconds = prepared.config.train.budget
         kept: dict[str, Any] = {}
 
         def keep(name: str, state: dict[str, Any]) -> None:
@@ -180,8 +179,8 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             _until_the_end(trainer)
         return trainer, prepared, kept or trainer.method.state_dict()
 
-    def _config(self, examples: Source) -> RunConfig:
-        n, kind = len(examples), _kind(examples)
+    def _config(self, dataset: Dataset) -> RunConfig:
+        n, kind = len(dataset.train), _kind(dataset.train.images)
         train = {"epochs": self.epochs, "batch": self.batch, "holdout": self.holdout, "device": self.device}
         options: Tree = {
             "data": {"name": kind, "path": "given as arrays"},
@@ -196,12 +195,14 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.budget is not None and self.epochs is not None:
             raise ConfigError("budget and epochs each set the length of the training; give one of them.")
         options = _plain(merge(options, self.settings or {}))
-        config = resolve(self.preset or USUAL[kind], options)
+        seconds = None if self.budget is None else parse_budget(str(self.budget))
+        preset = self.preset
+        if preset is None:
+            preset, options, seconds = chosen(dataset, options, seconds, self.epochs, self.device, verbose=self.verbose)
+        config = resolve(preset, options)
         if "batch" not in options["train"] and config.train.batch > n // 4:
             config = config.with_train(batch=max(1, n // 4))  # the preset's batch was not made for so small a set
-        if self.budget is not None:
-            config = with_budget(config, parse_budget(str(self.budget)))
-        return config
+        return config if seconds is None else with_budget(config, seconds)
 
     def _name(self, kind: Any) -> str:
         """The name of a method or network, which may be given as a class or function."""
@@ -219,7 +220,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with _generators_kept(device):
             method = build_method(config, spec, torch.zeros(spec.n, dtype=torch.int64), device)
         method.load_state_dict({key: torch.from_numpy(value) for key, value in self.state_.items()})
-        return Predictor(method.eval(), config, spec, device)
+        return Predictor.of(method.eval(), config, spec, device, None)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())

@@ -56,11 +56,17 @@ class Advisor:
         if choices is None:
             return preset, options
         self.choices, self.held, self.seconds = choices, choices.holdout, choices.seconds
-        return choices.preset, merge(choices.tree, options)
+        tree = choices.tree
+        if choices.shorter is not None and getattr(config.data, "shorter", 0) is None:
+            tree = {**tree, "data": {"shorter": choices.shorter}}
+            self.dataset = None  # to be opened anew, as the run reads it
+        return choices.preset, merge(tree, options)
 
     def say(self) -> None:
         """Five lines: each choice, its reason, and what overrules it."""
         if self.choices is not None:
+            from rte.report.choices import written
+
             for line in written(self.choices):
                 print(line, file=sys.stderr)
         if self.held:
@@ -69,8 +75,3 @@ class Advisor:
 
 FILES = ("folder", "table", "arrays", "hf", "tabular", "text")
 """Data that may have no test set."""
-
-
-def written(choices: Choices) -> list[str]:
-    """The choices as lines of text."""
-    return [f"{line.what:<8} {line.value}: {line.reason} [{line.flag}]" for line in choices.lines]

@@ -37,6 +37,10 @@ LEAST = 500
 HELD = 0.1
 MIXED = 64
 """Side of the views of large images, or images of differing size, from nothing: as `rte.run.inputs` has it."""
+TINY = 24
+"""Images smaller than that are seen at their own size from the beginning: of 8 pixels, 5 say little."""
+MIDDLE = 8 / 7
+"""The part of an image that is looked at is its middle: so much larger is it read."""
 STEP = 0.01
 """Seconds that a step takes at least, however small the images are."""
 FLOPS = 6.0 * 28e6 / 32**2
@@ -97,6 +101,8 @@ class Choices:
     lines: tuple[Line, ...] = field(default=())
     holdout: str = ""
     """What is held out, in a sentence; empty where nothing is."""
+    shorter: int | None = None
+    """What the shorter side of image files is reduced to while they are read: what is looked at, and no more."""
 
 
 def choose(
@@ -114,9 +120,14 @@ def choose(
     preset = "vectors" if facts.kind != "images" else "features" if start.once else "laptop"
     tree: Tree = {"net": start.tree} if start.tree else {}
     images, side = _images(facts, machine, said, start, usual)
-    if side is not None:
-        tree["views"] = {"size": side}
+    views: Tree = {} if side is None else {"size": side}
+    if _get(said, "views", "flip") is False:
+        views["mirror"] = False  # what must not be flipped is not predicted from its mirror image
+    if views:
+        tree["views"] = views
     train: Tree = {}
+    if preset == "laptop" and 0 < facts.side < TINY:
+        train["resolution"] = 1.0
     batch, why = _batch(facts, preset)
     if batch is not None:
         train["batch"] = batch
@@ -137,7 +148,10 @@ def choose(
              _GIVEN if asked else why, "--set train.batch=, train.precision="),
         time,
     )  # fmt: skip
-    return Choices(preset, tree, budget, lines, sentence)
+    seen = _get(said, "views", "size") or side
+    shorter = None if seen is None else round(MIDDLE * seen) if start.once else 2 * seen
+    reduced = shorter if shorter is not None and facts.side > shorter else None
+    return Choices(preset, tree, budget, lines, sentence, reduced)
 
 
 _GIVEN = "as you said"
@@ -177,7 +191,7 @@ def _start(facts: Facts, machine: Machine, said: Mapping[str, Any]) -> _Start:
         tree = {"init": init, **({"train": "frozen"} if part is None else {})}
         return _Start(value, reason, "--set net.train=whole", tree, True, once)
     photographs = facts.side >= PHOTOGRAPH
-    if machine.look is not None and (photographs or (facts.channels == 3 and facts.n <= FEW)):
+    if machine.look is not None and for_trained_eyes(facts):
         reason = (
             f"images of {facts.side} px: it knows photographs" if photographs
             else f"{facts.n:,} images are too few to learn to see from"
@@ -188,6 +202,11 @@ def _start(facts: Facts, machine: Machine, said: Mapping[str, Any]) -> _Start:
     else:
         reason = f"{facts.n:,} images of {facts.side} px, which a small network learns best from nothing"
     return _Start("swift, as wide as the time allows, from nothing", reason, "--net, --init", {}, False, False)
+
+
+def for_trained_eyes(facts: Facts) -> bool:
+    """Whether a trained network that stays as it is sees such images better than a short run from nothing learns to."""
+    return facts.side >= PHOTOGRAPH or (facts.channels == 3 and facts.n <= FEW)
 
 
 def _method(said: Mapping[str, Any]) -> Line:
@@ -234,9 +253,9 @@ def _images(
 
 def _batch(facts: Facts, preset: str) -> tuple[int | None, str]:
     usual = 128 if preset == "laptop" else 256
-    most = max(1, facts.n // 8)
+    most = max(1, facts.n // 4)
     if most < usual:
-        return most, f"{facts.n:,} examples: at least eight steps in an epoch"
+        return most, f"{facts.n:,} examples: at least four steps in an epoch"
     return None, "as measured with this preset"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from rte.data.text import Texts
 from rte.data.types import Dataset, Images, Vectors
 from rte.errors import ConfigError
 from rte.nets.weights import PACKAGED, locate
-from rte.run.choose import SIDES, Choices, Facts, Machine, choose
+from rte.run.choose import SIDES, Choices, Facts, Machine, choose, for_trained_eyes
 from rte.run.features import Extractor
 from rte.train.device import choose_device, convolution_speed, faster_in_half
 
@@ -43,24 +44,28 @@ def look_at(dataset: Dataset) -> Facts | None:
     return None
 
 
-def this_machine(facts: Facts, init: str | None = PACKAGED, device: str = "auto") -> Machine:
-    """What is known of the machine, as far as it matters for such data; a trained network is timed for a moment."""
+def this_machine(facts: Facts, init: str | None = PACKAGED, device: str = "auto", *, asked: bool = False) -> Machine:
+    """What is known of the machine, as far as it matters for such data; a trained network is timed for a moment.
+
+    asked: whether it is wanted, whatever the data.
+    """
     where, cores = choose_device(device), torch.get_num_threads()
     if facts.kind != "images":
         return Machine(cores, where.type)
-    look = None if init is None else _time_to_look(init, facts, device)
+    look = _time_to_look(str(init), facts.channels, device) if asked or (init and for_trained_eyes(facts)) else None
     return Machine(cores, where.type, convolution_speed("fp32"), faster_in_half(where), look)
 
 
-def _time_to_look(init: str, facts: Facts, device: str) -> float | None:
+@lru_cache(maxsize=1)
+def _time_to_look(init: str, channels: int, device: str) -> float | None:
     try:
         locate(init)
     except ConfigError:
         if init != PACKAGED:
             raise
         return None
-    look = Extractor.open(init, channels=facts.channels, size=SIDES[0], device=device)
-    images, times = torch.zeros(16, facts.channels, SIDES[0], SIDES[0]).to(look.device), []
+    look = Extractor.open(init, channels=channels, size=SIDES[0], device=device)
+    images, times = torch.zeros(16, channels, SIDES[0], SIDES[0]).to(look.device), []
     with torch.inference_mode():
         for _ in range(3):
             began = time.perf_counter()
@@ -81,6 +86,7 @@ def choices_for(
     facts = look_at(dataset)
     if facts is None:
         return None
-    net = said.get("net")
-    init = net.get("init", PACKAGED) if isinstance(net, Mapping) else PACKAGED
-    return choose(facts, this_machine(facts, init, device), said, seconds=seconds, epochs=epochs)
+    given = said.get("net")
+    net = given if isinstance(given, Mapping) else {}
+    machine = this_machine(facts, net.get("init", PACKAGED), device, asked="init" in net or "train" in net)
+    return choose(facts, machine, said, seconds=seconds, epochs=epochs)
