@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import torch
 from rte.config import resolve
 from rte.errors import CheckpointError, DataError, Found
 from rte.files import read_json
-from rte.run import kept, sentences
+from rte.run import embedded, kept, sentences
 from rte.run.folder import evaluate
 from rte.run.predictor import Predictor
 from rte.run.sentences import Encoder
@@ -37,12 +38,14 @@ class Words(torch.nn.Module):
         return np.array([sum(word(part) for part in text.split()) for text in texts], np.float32)
 
 
+def stand_in(words: Words) -> Callable[[str, str], Encoder]:
+    return lambda name, device: Encoder(words, name, DIM, {"model": sentences.sha256(words)})
+
+
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> Words:
     words = Words()
-    monkeypatch.setattr(
-        sentences, "_opened", lambda name, device: Encoder(words, name, DIM, {"model": sentences.sha256(words)})
-    )
+    monkeypatch.setattr(sentences, "_opened", stand_in(words))
     return words
 
 
@@ -72,7 +75,7 @@ def config(table: Path) -> Any:
     return resolve("vectors", tree)
 
 
-def test_a_run_on_texts(model: Words, table: Path, tmp_path: Path) -> None:
+def test_a_run_on_texts(model: Words, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.warns(Found, match="the target is the column category; texts are in the column text, embedded by"):
         result = start(config(table), tmp_path / "runs" / "a")
     assert result["test"]["last"] > 0.9
@@ -80,8 +83,11 @@ def test_a_run_on_texts(model: Words, table: Path, tmp_path: Path) -> None:
     assert read_json(tmp_path / "runs/a/config.json")["data"]["model_sha256"] == sentences.sha256(model)
     with pytest.warns(Found):
         start(config(table), tmp_path / "runs" / "b")
+    monkeypatch.setattr(embedded, "encoder_of", lambda config: pytest.fail("the model is not needed"))
     assert evaluate(tmp_path / "runs" / "a")["test"]["top1"] == result["test"]["last"]
     assert len(model.seen) == 120, "other runs beside it find the vectors"
+    monkeypatch.undo()
+    monkeypatch.setattr(sentences, "_opened", stand_in(model))
 
     (tmp_path / "new.txt").write_text("hotel ticket\ntea soup\n")
     predictor = Predictor.load(tmp_path / "runs" / "a", device="cpu")

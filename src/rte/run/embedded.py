@@ -10,6 +10,7 @@ from rte.data.text import Config, Texts
 from rte.data.types import ArrayVectors, Dataset, Source, Split
 from rte.errors import CheckpointError
 from rte.run.frozen import Keep
+from rte.run.kept import there
 from rte.run.sentences import Encoder, fingerprint
 
 
@@ -18,11 +19,12 @@ def embedded(config: RunConfig, dataset: Dataset, keep: Keep | None) -> Dataset:
     source, keep = dataset.train.images, keep or Keep()
     if not isinstance(source, Texts):
         return dataset
-    encoder, file = encoder_of(config), None
+    assert isinstance(config.data, Config)
+    key, file, found = {"model": config.data.model_sha256, "examples": fingerprint(source.values)}, None, None
     if keep.cache is not None:
-        name = Path(encoder.name).name
-        file = keep.cache / f"{name}-{encoder.key['model'][:8]}-{fingerprint(source.values)}.npy"
-    features = encoder(Texts(source.values), file, tell=keep.tell)  # of the whole table, once
+        file = keep.cache / f"{Path(config.data.model).name}-{str(key['model'])[:8]}-{key['examples']}.npy"
+        found = there(file, key)  # without the model, which takes seconds to load
+    features = found if found is not None else encoder_of(config)(Texts(source.values), file, tell=keep.tell)
 
     def vectors(split: Split) -> Split:
         assert isinstance(split.images, Texts)

@@ -60,6 +60,15 @@ def taken(
     return mapped
 
 
+def there(file: Path, key: Mapping[str, Any]) -> Features | None:
+    """The features in a file, if it says all that `key` says; None if it is not there or says something else."""
+    said = record(file)
+    if said is None or any(said.get(name) != value for name, value in key.items()):
+        return None
+    mapped: Features = _mapped(file, "r")
+    return mapped
+
+
 def fingerprint(source: Source) -> str:
     """A short name for these examples: what they are called, such as their paths, and what some of them show."""
     digest = hashlib.sha256()
