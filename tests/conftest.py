@@ -43,8 +43,22 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 """Some virtual machines offer AMX and then call it an illegal instruction, which would end tests of half precision."""
 
 
-LONGEST = ("test_train_distributed", "test_search_pbt", "test_run", "test_cli", "test_reproduce_runner", "test_readme")
-"""Files that take minutes; they come first, so that none of them is the last to end."""
+LONGEST = (
+    "test_train_distributed",
+    "test_search_pbt",
+    "test_methods_contract",
+    "test_code",
+    "test_cli",
+    "test_run",
+    "test_reproduce_runner",
+    "test_readme",
+    "test_tune",
+    "test_run_budget",
+    "test_train_ranks",
+    "test_methods_auto",
+    "test_estimator_vectors",
+)
+"""Files of more than fifteen seconds; they come first, so that none of them is the last to end."""
 
 
 WORK = {"fit", "steps", "start", "resume", "subprocess", "torchrun", "getfixturevalue", "corrupt"}

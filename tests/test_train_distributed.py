@@ -124,7 +124,8 @@ def special(name: str) -> bool:
     return name in ("ce", "rte") or any(getattr(cls, own) is not getattr(Method, own) for own in OWN)
 
 
-PAIRED = {name: quick(name) for name in registry.methods() if special(name)}
+SMALL: dict[str, Any] = {"net": {"name": "compact-8"}, "train": {"examples": 400, "batch": 128}}
+PAIRED = {name: quick(name, **SMALL) for name in registry.methods() if special(name)}
 PAIRED["sampling"] = quick("auto", noise={"name": "none", "ratio": 0.0}, train={"epochs": 6, "batch": 64})
 
 
