@@ -20,7 +20,7 @@ QUICK: dict[str, Any] = {
     "noise": {"name": "symmetric", "ratio": 0.4},
 }
 QUICK_METHODS: dict[str, dict[str, Any]] = {
-    "cleannet": {"steps": 20},
+    "cleannet": {"steps": 20, "references": 4},
     "mlnt": {"sets": 1},
 }
 TRUSTED = 50

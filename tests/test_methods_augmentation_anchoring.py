@@ -9,6 +9,7 @@ import oracles
 import pytest
 import tiny
 import torch
+from learning import STILL, accuracy
 
 from rte.methods.augmentation_anchoring import AugmentationAnchoring
 from rte.methods.rte import RobustTemporalEnsembling
@@ -103,3 +104,9 @@ def test_whoever_anchors_is_reported(ema: bool) -> None:
         method.after_step(tiny.at())
         middle = (before + tiny.array(method.student[1].bias)) / 2
         np.testing.assert_allclose(tiny.array(method.teacher.module[1].bias), middle, rtol=1e-5)
+
+
+def test_it_learns_more_of_noisy_digits_than_cross_entropy() -> None:
+    method = {"q": 0.7, "jsd_weight": 4.0, "ecr_weight": 4.0}
+    ours = accuracy("augmentation_anchoring", method=method, **STILL)
+    assert np.mean(ours) > np.mean(accuracy("ce", **STILL)) + 0.03  # measured: 0.746 and 0.667

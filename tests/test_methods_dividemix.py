@@ -9,6 +9,7 @@ import oracles
 import pytest
 import tiny
 import torch
+from learning import STILL, accuracy
 from torch import nn
 
 from rte.errors import TrainingError
@@ -280,3 +281,9 @@ def test_trust_is_what_the_split_says_once_there_is_one() -> None:
     method.epoch_start(LATER, sweep)
     torch.testing.assert_close(method.trust(sweep), method.clean.mean(0))
     assert not torch.allclose(method.trust(sweep), probability, atol=0.1)
+
+
+def test_it_learns_more_of_noisy_digits_than_cross_entropy() -> None:
+    """With the authors' lambda for little noise, and a warm-up that is long enough in a run of 16 epochs."""
+    ours = accuracy("dividemix", method={"unlabelled_weight": 0.0, "warmup": 0.2}, **STILL)
+    assert np.mean(ours) > np.mean(accuracy("ce", **STILL)) + 0.1  # measured: 0.927 and 0.667

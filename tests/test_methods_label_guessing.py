@@ -9,6 +9,7 @@ import oracles
 import pytest
 import tiny
 import torch
+from learning import STILL, accuracy
 
 from rte.methods.label_guessing import LabelGuessing
 from rte.views.batch import ViewPlan
@@ -84,3 +85,9 @@ def test_the_network_itself_is_reported() -> None:
     method, x = make(), tiny.images(INDEX)
     assert torch.equal(method.predict(x), method.net(x))
     assert method.networks() == {}
+
+
+def test_it_learns_more_of_noisy_digits_than_cross_entropy() -> None:
+    method = {"q": 0.7, "jsd_weight": 4.0, "ecr_weight": 4.0}
+    ours = accuracy("label_guessing", method=method, **STILL)
+    assert np.mean(ours) > np.mean(accuracy("ce", **STILL)) + 0.03  # measured: 0.774 and 0.667

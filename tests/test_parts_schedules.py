@@ -24,6 +24,7 @@ from rte.parts.schedules import (
     Triangle,
     constant,
     ramp_up,
+    risen,
 )
 
 READ: TypeAdapter[AnySchedule] = TypeAdapter(Schedule)
@@ -219,3 +220,4 @@ def test_every_kind_is_offered() -> None:
 def test_the_ramp_rises_from_almost_nothing_to_one_and_stays() -> None:
     assert [ramp_up(u) for u in (0.0, 0.5, 1.0)] == pytest.approx([math.exp(-5), math.exp(-1.25), 1.0])
     assert (ramp_up(-1.0), ramp_up(7.0)) == (ramp_up(0.0), 1.0)
+    assert (risen(At(0.1), 0.2), risen(At(0.3), 0.2), risen(At(0.0), 0.0)) == (ramp_up(0.5), 1.0, 1.0)

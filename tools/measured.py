@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+from compared import overview
 from reference import update
 
 from rte import nets
@@ -198,6 +199,7 @@ MEASURED: Mapping[str, Callable[[Tree], str]] = {
     "frontier": frontier,
     "fast": frontier,
     "parts": parts,
+    "digits": overview,
     "study": study,
 }
 

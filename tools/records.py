@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from compared import of_method
+
 from rte.reproduce.tables import TABLES
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -13,8 +15,9 @@ NOTHING = "No run of this method is recorded yet.\n"
 
 
 def records(name: str, results: Path = RESULTS) -> str:
-    """Tables of the runs of a method by the clock, and of its rows in the tables of the paper."""
-    parts = [part for part in (by_the_clock(name, results), in_the_tables(name, results)) if part]
+    """Tables of the runs of a method by the clock, of its rows in the tables of the paper, and of digits."""
+    found = (by_the_clock(name, results), in_the_tables(name, results), of_method(name, results))
+    parts = [part for part in found if part]
     return "\n".join(parts) or NOTHING
 
 

@@ -14,6 +14,10 @@ class ConfigError(UserError):
     """An unknown key, a value out of range, or settings that contradict each other."""
 
 
+class Unsuitable(ConfigError):
+    """A method that can do nothing with the network it is given; others can, so that a comparison goes on."""
+
+
 class UntrustedCode(ConfigError):
     """Settings that name code outside the package, which nobody said may run."""
 

@@ -14,7 +14,7 @@ from typing import Any
 from rte.compare.plan import Comparison, Run, best, label
 from rte.compare.summary import Result, Row, summarise
 from rte.config import RunConfig
-from rte.errors import CheckpointError, TrainingError, UntrustedCode, UserError
+from rte.errors import CheckpointError, TrainingError, Unsuitable, UntrustedCode, UserError
 from rte.files import read_json, write_json
 from rte.run.start import refuse_taken, start_or_resume
 from rte.train.distributed import World
@@ -68,7 +68,8 @@ def train(
     """Bring every run to its end; returns a row of numbers for each method. `started`: when the first budget begins.
 
     Trials of learning rates come first, then one seed after another: a comparison that is stopped early has whole
-    tables. A run that breaks down (its loss is no longer finite) is a result too, and the others go on.
+    tables. A run that breaks down (its loss is no longer finite) is a result too, and so is that a method can do
+    nothing with the network: the others go on.
     """
     results: dict[str, Result] = {}
     net: str | None = None  # the one that the first run was given, which a budget may choose
@@ -121,8 +122,9 @@ def _bring(
     try:
         observer, times = watch(run.folder), {"budget": budget, "started": started}
         return start_or_resume(run.config, path, data_dir=data_dir, observer=observer, trust_code=trust_code, **times)
-    except TrainingError as error:
+    except (TrainingError, Unsuitable) as error:
         if world.first:
+            path.mkdir(exist_ok=True)  # what does not suit is refused before there is a folder
             write_json(failure, {"failed": str(error)})
         return {"failed": str(error)}
 

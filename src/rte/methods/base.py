@@ -128,8 +128,11 @@ class Task:
     loading: bool = False
 
 
-Need: TypeAlias = Literal["noise rate", "matrix", "trusted examples"]
-"""What a method has to be told. Rate and matrix are estimated in the run where nobody knows them."""
+Need: TypeAlias = Literal["noise rate", "matrix", "trusted examples", "hidden layers"]
+"""What a method has to be told, or given. Rate and matrix are estimated in the run where nobody knows them.
+
+"hidden layers": it acts on how features are learnt, so a network whose features are its input is refused.
+"""
 
 
 class Method(nn.Module):

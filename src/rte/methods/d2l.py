@@ -40,6 +40,7 @@ class DimensionalityDriven(Method):
 
     summary = "D2L: bootstraps labels from the moment the dimensionality of the features rises"
     paper = "Ma et al., 2018"
+    needs = ("hidden layers",)
 
     class Config(Settings):
         wait: float = setting(

@@ -18,7 +18,7 @@ from rte.methods.base import Method, Predict, Progress, Sweep, Task, Terms
 from rte.parts.ema import EMA
 from rte.parts.losses import probabilities, soft_cross_entropy
 from rte.parts.mixing import draw, mix
-from rte.parts.schedules import Schedule, constant, ramp_up
+from rte.parts.schedules import Schedule, constant, risen
 from rte.settings import Settings, setting
 from rte.views.batch import Batch
 
@@ -76,7 +76,7 @@ class EarlyLearningPlus(Method):
         logits = self.nets[k](mix(batch.x, share, order))
         p = probabilities(logits).clamp(MARGIN, 1 - MARGIN)
         task, elr = soft_cross_entropy(logits, y).mean(), torch.log1p(-(q * p).sum(1)).mean()
-        return {"loss": task + cfg.weight.at(t) * _risen(cfg.ramp, t) * elr, "task": task, "elr": elr}
+        return {"loss": task + cfg.weight.at(t) * risen(t, cfg.ramp) * elr, "task": task, "elr": elr}
 
     @torch.no_grad()
     def _remember(self, k: int, batch: Batch) -> Tensor:
@@ -89,7 +89,7 @@ class EarlyLearningPlus(Method):
     def after_step(self, t: Progress) -> None:
         for net, average in zip(self.nets, self.averages, strict=True):
             assert isinstance(average, EMA)
-            average.update(net, decay=self.cfg.decay * _risen(self.cfg.averaging, t))
+            average.update(net, decay=self.cfg.decay * risen(t, self.cfg.averaging))
 
     def cost(self, t: Progress) -> float:
         return 8.0
@@ -105,7 +105,3 @@ class EarlyLearningPlus(Method):
     def trust(self, sweep: Sweep) -> Tensor:
         """The mean of both targets' entries for the given label."""
         return self.targets.mean(1).gather(1, self.y[:, None]).squeeze(1).clamp(0, 1)
-
-
-def _risen(ramp: float, t: Progress) -> float:
-    return ramp_up(t.fraction / ramp) if ramp else 1.0

@@ -10,14 +10,13 @@ cross-entropy and their disagreement. Both networks learn from the same examples
 
 from __future__ import annotations
 
-import math
-
 from torch import Tensor, nn
 
 from rte.methods.base import Method, Predict, Progress, Task, Terms
 from rte.parts.losses import cross_entropy, divergence, log_mean_probabilities, probabilities
 from rte.parts.noise_rate import NoiseRate
-from rte.settings import Settings, setting
+from rte.parts.small_loss import SmallLossSettings, smallest
+from rte.settings import setting
 from rte.views.batch import Batch
 
 
@@ -27,20 +26,10 @@ class JointTraining(Method):
     summary = "JoCoR: two networks that are asked to agree, trained where labels and agreement cost least"
     paper = "Wei et al., 2020"
 
-    class Config(Settings):
-        noise_rate: float | None = setting(
-            None, "tau: share of wrong labels; unless given, the run's own estimate", ge=0.0, lt=1.0, search=(0, 0.9)
-        )
+    class Config(SmallLossSettings):
         agreement: float = setting(
             0.5, "lambda; the authors: 0.9 for CIFAR-10, 0.65 at 80 % noise, 0.85 for CIFAR-100", ge=0.0, lt=1.0
         )
-        ramp: float = setting(
-            0.05,
-            "r: share of the run after which all of tau is left out; the authors: 10 of 200 epochs",
-            ge=0.0,
-            le=1.0,
-        )
-        exponent: float = setting(1.0, "c: the shape of the ramp; 1 is a straight line", gt=0.0)
 
     cfg: Config
     needs = ("noise rate",)
@@ -52,20 +41,18 @@ class JointTraining(Method):
 
     def keep(self, t: Progress) -> float:
         """R(s), the share of a batch that is learnt from."""
-        risen = math.pow(min(t.fraction / max(self.cfg.ramp, 1 / t.epochs), 1.0), self.cfg.exponent)
-        return 1.0 - self.noise.at(t, self.cfg.noise_rate) * risen
+        return self.cfg.keep(t, self.noise.at(t, self.cfg.noise_rate))
 
     def loss(self, batch: Batch, t: Progress) -> Terms:
         weight, (one, two) = self.cfg.agreement, (net(batch.x) for net in self.nets)
         self.noise.update(log_mean_probabilities([one.detach(), two.detach()]), batch.y, t)
-        n = max(1, round(self.keep(t) * len(batch)))
         task = cross_entropy(one, batch.y) + cross_entropy(two, batch.y)
         p, q = probabilities(one), probabilities(two)
         apart = divergence(p, q) + divergence(q, p)
         joint = (1 - weight) * task + weight * apart
-        chosen = joint.detach().topk(n, largest=False).indices
+        chosen = smallest(joint, self.keep(t))
         terms = {"task": task[chosen].mean(), "disagreement": apart[chosen].mean()}
-        return {"loss": joint[chosen].mean(), **terms, "kept": n / len(batch)}
+        return {"loss": joint[chosen].mean(), **terms, "kept": len(chosen) / len(batch)}
 
     def cost(self, t: Progress) -> float:
         return 6.0

@@ -16,7 +16,7 @@ from torch import Tensor
 from rte.methods.base import Method, Predict, Progress, Task, Terms
 from rte.parts.ema import EMA, mean_at_first
 from rte.parts.losses import ensemble_consistency, gce, probabilities
-from rte.parts.schedules import Schedule, constant, ramp_up
+from rte.parts.schedules import Schedule, constant, risen
 from rte.settings import Settings, setting
 from rte.views.batch import Batch, ViewPlan
 
@@ -50,7 +50,7 @@ class MeanTeacher(Method):
     def loss(self, batch: Batch, t: Progress) -> Terms:
         cfg, logits = self.cfg, self.student(batch.weak(0))
         task = gce(logits, batch.y, cfg.q.at(t)).mean()
-        weight = cfg.weight.at(t) * ramp_up(t.fraction / cfg.ramp if cfg.ramp else 1.0)
+        weight = cfg.weight.at(t) * risen(t, cfg.ramp)
         target = probabilities(self.teacher(batch.weak(1)))
         agreement = ensemble_consistency(target, [probabilities(logits)]).mean()
         return {"loss": task + weight * agreement, "task": task, "consistency": agreement, "weight": weight}

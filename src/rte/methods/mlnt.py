@@ -22,7 +22,7 @@ from rte.methods.base import Method, Predict, Progress, Sweep, Task, Terms
 from rte.parts.ema import EMA, mean_at_first
 from rte.parts.losses import cross_entropy, entropy, probabilities, soft_cross_entropy
 from rte.parts.neighbours import borrow, nearest
-from rte.parts.schedules import Schedule, constant, ramp_up
+from rte.parts.schedules import Schedule, constant, risen
 from rte.settings import Settings, setting
 from rte.views.batch import Batch
 
@@ -65,7 +65,7 @@ class NoiseTolerant(Method):
     def loss(self, batch: Batch, t: Progress) -> Terms:
         cfg, logits = self.cfg, self.student(batch.x)
         task = cross_entropy(logits, batch.y).mean()
-        weight = cfg.weight.at(t) * ramp_up(t.fraction / cfg.ramp if cfg.ramp else 1.0)
+        weight = cfg.weight.at(t) * risen(t, cfg.ramp)
         if not self.meta or not weight:
             return {"loss": task, "task": task}
         features, target = self._teach(batch.x)

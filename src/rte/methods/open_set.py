@@ -33,6 +33,7 @@ class OpenSet(Method):
 
     summary = "open-set: outliers of each class, by density of features, are pushed away and count less"
     paper = "Wang et al., 2018"
+    needs = ("hidden layers",)
 
     class Config(Settings):
         iterations: int = setting(10, "trainings, between which outliers are found; at most one in an epoch", ge=2)

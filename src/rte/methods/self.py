@@ -19,7 +19,7 @@ from torch import Tensor
 from rte.methods.base import Method, Predict, Progress, Sweep, Task, Terms
 from rte.parts.ema import EMA, mean_at_first
 from rte.parts.losses import cross_entropy, ensemble_consistency, probabilities
-from rte.parts.schedules import Schedule, constant, ramp_up
+from rte.parts.schedules import Schedule, constant, risen
 from rte.settings import Settings, setting
 from rte.views.batch import Batch, ViewPlan
 
@@ -70,7 +70,7 @@ class SelfEnsembleFiltering(Method):
     def loss(self, batch: Batch, t: Progress) -> Terms:
         cfg, logits = self.cfg, self.student(batch.weak(0))
         task = (self.kept[batch.i] * cross_entropy(logits, batch.y)).mean()
-        weight = cfg.weight.at(t) * ramp_up(t.fraction / cfg.ramp if cfg.ramp else 1.0)
+        weight = cfg.weight.at(t) * risen(t, cfg.ramp)
         target = probabilities(self.teacher(batch.weak(1)))
         agreement = ensemble_consistency(target, [probabilities(logits)]).mean()
         return {"loss": task + weight * agreement, "task": task, "consistency": agreement, "weight": weight}

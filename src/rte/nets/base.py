@@ -24,6 +24,8 @@ class Net(nn.Module):
     head: nn.Linear
     share: float = 1.0
     """What the rest learns of the head's learning rate, where it starts from trained weights."""
+    hidden: bool = True
+    """Whether it has hidden layers, so that its features are learnt and are not the input itself."""
     still: tuple[str, ...] = ()
     """Parts that stay as they are, batch-norm statistics included."""
 

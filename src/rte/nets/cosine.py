@@ -24,6 +24,8 @@ class CosineHead(nn.Linear):
 class Cosine(Net):
     """x (B, D) -> logits (B, K) in -16..16; features are the vectors at length 1."""
 
+    hidden = False
+
     def __init__(self, dim: int, classes: int, dropout: float) -> None:
         super().__init__()
         self.drop = nn.Dropout(dropout)

@@ -14,6 +14,8 @@ VECTORS = True
 class Linear(Net):
     """x (B, D) -> logits (B, K), all zero at first."""
 
+    hidden = False
+
     def __init__(self, dim: int, classes: int, dropout: float) -> None:
         super().__init__()
         self.drop = nn.Dropout(dropout)

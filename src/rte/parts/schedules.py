@@ -42,6 +42,11 @@ def ramp_up(share: float) -> float:
     return math.exp(-5.0 * (1.0 - min(max(share, 0.0), 1.0)) ** 2)
 
 
+def risen(t: Moment, ramp: float) -> float:
+    """`ramp_up` in the first share `ramp` of the run, 1 afterwards and without a ramp."""
+    return ramp_up(t.fraction / ramp) if ramp else 1.0
+
+
 class Within(NamedTuple):
     """A moment of a part of a run, as if the part were a run of its own."""
 

@@ -16,7 +16,7 @@ from rte import registry
 from rte.config import RunConfig
 from rte.data.statistics import holdout
 from rte.data.types import Dataset
-from rte.errors import ConfigError
+from rte.errors import ConfigError, Unsuitable
 from rte.evaluate.examiner import Examiner
 from rte.methods.base import Method, Task
 from rte.nets.base import Net
@@ -144,6 +144,11 @@ def build_method(
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(fold(config.seed, "init", k) >> 1)
             net = spec.network(config) if sample is None else trained_network(config, spec)
+        if "hidden layers" in cls.needs and not getattr(net, "hidden", True):
+            raise Unsuitable(
+                f"the method {config.method_name} acts on how features are learnt, but here they are the vectors "
+                "themselves; give it a network with hidden layers, such as net.name=mlp, or train more than the head."
+            )
         if sample is not None and type(net).calibrate is not Net.calibrate:
             net.calibrate(sample())
         if config.train.compile:
