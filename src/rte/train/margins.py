@@ -55,8 +55,10 @@ class Margins(nn.Module):
         self._now = threading.local()  # pieces of a batch take turns, each in a thread of its own
         for net in method.modules():
             if getattr(net, MARK, False):
-                compiled = getattr(net, "_compiled_call_impl", None) is not None
-                net.register_forward_hook(torch.compiler.disable(self._saw) if compiled else self._saw)  # type: ignore[no-untyped-call]
+                saw: Any = self._saw
+                if getattr(net, "_compiled_call_impl", None) is not None:
+                    saw = torch.compiler.disable(saw)  # type: ignore[no-untyped-call]
+                net.register_forward_hook(saw)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Margins:
         """A copy of a network that is watched reports here too."""
