@@ -24,12 +24,11 @@ from rte.errors import UserError
 from rte.files import read_json, write_atomic, write_json
 
 VERSION = 1
-TABLE, SUMMARY = "audit.csv", "audit.json"
+STEM = "audit"
+TABLE, SUMMARY = f"{STEM}.csv", f"{STEM}.json"
 KINDS = ("", "wrong label", "ambiguous", "no class", "duplicate")
 """What may be the matter with an example, by the number that stands for it in `Rows.kind`."""
 FINE, WRONG, AMBIGUOUS, NO_CLASS, DUPLICATE = range(len(KINDS))
-DECISIONS = ("accept", "keep", "no class", "ambiguous")
-"""What a person may say of an example, besides the name of a class."""
 BLOCK = 50_000
 """Rows that are turned into text at once."""
 Singles = NDArray[np.float32]
@@ -92,10 +91,10 @@ class Audit:
         """The names of the classes, by number."""
         return tuple(self.summary["classes"])
 
-    def write(self, folder: Path) -> None:
-        """Both files, into a run folder."""
-        write_table(folder / TABLE, self.rows, self.classes)
-        write_json(folder / SUMMARY, {"version": VERSION, **self.summary})
+    def write(self, folder: Path, stem: str = STEM) -> None:
+        """Both files, into a run folder; of other data than the training set by another name."""
+        write_table(folder / f"{stem}.csv", self.rows, self.classes)
+        write_json(folder / f"{stem}.json", {"version": VERSION, **self.summary})
 
     def reviewed(self, decisions: dict[int, str]) -> Self:
         """The same with people's decisions, by `index`."""

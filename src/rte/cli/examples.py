@@ -19,7 +19,12 @@ EXAMPLES = {
     "evaluate": (f"rte evaluate {RUN} --json scores.json",),
     "predict": (f"rte predict {RUN} new.npz --out labels.csv", f"rte predict {RUN} new.npz --top 3 --out labels.jsonl"),
     "export": (f"rte export {RUN} --format torch",),
-    "audit": (f"rte audit {RUN}", f"rte audit {RUN} --out suspects.csv"),
+    "audit": (
+        f"rte audit {RUN}",
+        f"rte audit {RUN} --out suspects.csv --overwrite",
+        f"rte audit {RUN} --apply relabel --threshold 0.1",
+        f"rte audit {RUN} --export cleanlab",
+    ),
     "report": (f"rte report {RUN}", "rte report runs/a runs/b --out both.html"),
     "embed": (
         "rte embed photos --init efficientnet-lite0 --out photos.npz",

@@ -164,6 +164,26 @@ Page = Annotated[
     Path | None, typer.Option("--out", "-o", help="The file to write; RUN/report.html, of several runs ./report.html.")
 ]
 
+Audited = Annotated[
+    str,
+    typer.Option("--on", help="Whose labels: train, test, or another folder or file like the training data."),
+]
+Apply = Annotated[
+    str | None,
+    typer.Option(
+        "--apply", help="Write a new label file: drop or relabel the suspects, or review: only what people decided."
+    ),
+]
+Threshold = Annotated[
+    float | None, typer.Option("--threshold", help="With --apply: suspects are labels with a lower label_score.")
+]
+LabelFile = Annotated[
+    Path | None, typer.Option("--to", help="With --apply: the label file to write; RUN/labels.csv if left out.")
+]
+Reviewed = Annotated[Path | None, typer.Option("--reviewed", help="The decisions.csv that the review page exported.")]
+Export = Annotated[
+    str | None, typer.Option("--export", help="Also write the table for cleanlab, csv (suspects only) or labelstudio.")
+]
 Matrix = Annotated[Path, typer.Option("--out", "-o", help="The file to write: .csv, .json or .npz.")]
 On = Annotated[str, typer.Option("--on", help="test (as the paper) or train: the images whose true labels are used.")]
 Confusion = Annotated[Path, typer.Argument(help="K x K counts, a row per true class: .csv, .txt, .npy, .npz or .json.")]

@@ -186,4 +186,4 @@ def _auditor(prepared: Prepared, folder: Path, trainer: Trainer, examiner: Exami
     """Of the state that `rte audit` and `rte evaluate` would open: the selected one, if there is one."""
     if (folder / "selected.pt").is_file():
         trainer.method.load_state_dict(read_state(folder, prepared.config)["method"])
-    return Auditor(trainer.method, prepared.config, prepared.dataset, examiner)
+    return Auditor(trainer.method, prepared.config, prepared.dataset, examiner, trainer.margins.table)
