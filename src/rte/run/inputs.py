@@ -191,6 +191,8 @@ def suited(config: RunConfig, spec: InputSpec) -> RunConfig:
         return config
     if isinstance(spec, TableSpec):
         return config.with_net(TABLES)
+    if not isinstance(spec, VectorSpec | ImageSpec | FeatureSpec):  # of the user's own
+        return config
     if not isinstance(spec, VectorSpec):
         raise ConfigError("net.name = auto chooses a network for vectors; name one for images, see `rte list nets`.")
     return config.with_net("linear" if spec.dim >= EMBEDDED else "mlp")
@@ -208,8 +210,11 @@ def _network(spec: InputSpec, config: RunConfig, name: str | None) -> nets.Net:
 
 
 def describe(config: RunConfig, dataset: Dataset, n: int) -> InputSpec:
-    """The kind, size and statistics of a run's examples."""
+    """The kind, size and statistics of a run's examples; a source of the user's own has `spec`, which says them."""
     source = dataset.train.images
+    if hasattr(source, "spec"):
+        own: InputSpec = source.spec(dataset.classes, n)
+        return own
     if isinstance(source, Embedded):
         assert isinstance(config.views, ViewConfig)
         vectors = VectorSpec(dataset.classes, source.dim, *vector_statistics(source), n)
