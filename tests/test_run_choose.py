@@ -53,7 +53,7 @@ def test_small_images_are_learnt_from_nothing_unless_they_are_few() -> None:
     assert (tiny.seconds, tiny.tree["train"]["epochs"]) == (None, 60)
 
 
-@pytest.mark.parametrize("seconds", [30.0, 120.0, 600.0, 3600.0])
+@pytest.mark.parametrize("seconds", [60.0, 120.0, 600.0, 3600.0])
 def test_looking_takes_no_more_than_its_share_of_the_time(seconds: float) -> None:
     many = Facts("images", 9469, 10, False, side=300, channels=3)
     side = choose(many, LAPTOP, seconds=seconds).tree["views"]["size"]
@@ -61,6 +61,15 @@ def test_looking_takes_no_more_than_its_share_of_the_time(seconds: float) -> Non
     assert side == SIDES[0] or took <= seconds / 2
     later = [s for s in SIDES if s > side]
     assert not later or many.n * 4e-3 * (later[0] / 96) ** 2 > seconds / 2, "and no less than there is time for"
+
+
+def test_too_little_time_to_look_is_time_to_train_from_nothing() -> None:
+    many = Facts("images", 50_000, 10, False, side=300, channels=3)
+    short = choose(many, LAPTOP, seconds=120.0)
+    assert (short.preset, short.seconds) == ("laptop", 120.0)
+    assert "would look at 50,000 images for 3 min" in short.lines[1].reason
+    assert choose(many, LAPTOP, seconds=600.0).preset == "features"
+    assert choose(many, LAPTOP, {"net": {"train": "frozen"}}, seconds=120.0).preset == "features", "as was said"
 
 
 SAID: list[tuple[dict[str, Any], str]] = [

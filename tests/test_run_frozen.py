@@ -93,6 +93,10 @@ def test_a_budget_ends_a_head_by_epochs_where_there_is_time(file: Path, tmp_path
     assert not (tmp_path / "run" / "clock.jsonl").exists()
 
 
+def test_features_that_took_all_of_the_time_are_used_none_the_less(file: Path, tmp_path: Path) -> None:
+    assert start(config(file), tmp_path / "run", budget=0.001)["epochs"] == 2
+
+
 def test_a_damaged_network_is_named(file: Path, tmp_path: Path) -> None:
     start(config(file), tmp_path / "run")
     (tmp_path / "run" / "backbone.safetensors").write_bytes(b"no")

@@ -54,6 +54,9 @@ PER_IMAGE = 25
 HEAD = 1e-4
 """Seconds that an epoch of a linear layer takes for each example, at most: 1.2e-5 to 5e-5 were measured."""
 
+ANYWAY = 10.0
+"""Seconds that a head may take beyond a budget which its features have used up."""
+
 
 def parse_budget(text: str) -> float:
     """Seconds from "90s", "30m", "1.5h", "1h30m" or "1h30", an hour and a half; a plain number counts seconds."""
@@ -153,13 +156,14 @@ def relative_cost(cfg: TrainConfig, done: float) -> float:
 def within(prepared: Prepared, started: float, world: World) -> Prepared:
     """Fitted to the budget: the widest network there is time for; epochs where a head alone needs less than the time.
 
-    A head learns in seconds, and in more time only memorises wrong labels.
+    A head learns in seconds, and in more time only memorises wrong labels. Where its features took all of the time, it
+    is trained for these seconds none the less.
     """
     seconds = prepared.config.train.budget
     assert seconds is not None
     if isinstance(prepared.spec, FeatureSpec):
         left = world.told([seconds - (time.monotonic() - started)])[0]
-        if left > HEAD * prepared.config.train.epochs * len(prepared.train_rows):
+        if max(left, ANYWAY) > HEAD * prepared.config.train.epochs * len(prepared.train_rows):
             return replace(prepared, config=prepared.config.with_train(budget=None))
     prepared = replace(prepared, config=fit_network(prepared, seconds, world))
     refuse_short(seconds, started, world)

