@@ -16,13 +16,14 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from rte.methods.base import Clock, Method, Pass, Predict, Progress, Sweep, Task, Terms
+from rte.methods.base import Clock, Group, Method, Pass, Predict, Progress, Sweep, Task, Terms
 from rte.parts.ema import EMA
 from rte.parts.losses import forward_corrected, forward_gradient, gce, probabilities, soft_cross_entropy
 from rte.parts.mixing import mixup
 from rte.parts.objective import objective
 from rte.parts.schedules import Moment
-from rte.recipes.policy import MOST
+from rte.recipes.crossfit import CrossFit, SideBySide
+from rte.recipes.policy import MOST, STRENGTHS
 from rte.recipes.sampling import ImportanceSampling
 from rte.recipes.tuner import Tuner
 from rte.settings import Settings, setting
@@ -48,6 +49,9 @@ class SelfTuning(Method):
         sampling: float = setting(
             0.5, "with the likelihood: share of examples in a pass, drawn by importance; 1: all", gt=0.0, le=1.0
         )
+        folds: int = setting(
+            1, "networks that learn side by side, each without a part of the examples; 1: one that learns all", ge=1
+        )
         stages: int = setting(0, "networks that follow one another at most; 0: as many as suit the run", ge=0, le=MOST)
 
     cfg: Config
@@ -56,20 +60,35 @@ class SelfTuning(Method):
     def __init__(self, cfg: Config, task: Task) -> None:
         super().__init__(cfg, task)
         self.build = task.build
-        self.student = task.build(0)
+        self.crossfit = CrossFit(len(task.y), task.classes, cfg.folds) if cfg.folds > 1 else None
+        self.student = SideBySide(task.build, cfg.folds, STRENGTHS) if cfg.folds > 1 else task.build(0)
         self.teacher = EMA(self.student, decay=cfg.decay, warmup=cfg.warmup)
         self.tuner = Tuner(len(task.y), task.classes, most=cfg.stages, eager=cfg.likelihood)
         self.sampling = ImportanceSampling(len(task.y), cfg.sampling)
 
     def clock(self, t: Progress) -> Clock:
+        if self.crossfit is not None:
+            return Clock(t)
         m = self.tuner.moment(t)
         choice = self.tuner.now(m)
         return Clock(m, choice.taught_rate if self.tuner.stages.teaching else choice.rate)
 
     def views(self, t: Progress) -> ViewPlan:
+        if self.crossfit is not None:
+            return ViewPlan()
         return ViewPlan(strong=int(self.tuner.stages.teaching or self.tuner.consistency(self.tuner.moment(t)) > 0))
 
+    def groups(self) -> Sequence[Group]:
+        if isinstance(self.student, SideBySide):
+            return [Group(parameters, decay=decay) for parameters, decay in self.student.decayed()]
+        return super().groups()
+
     def epoch_start(self, t: Progress, sweep: Sweep) -> Terms:
+        if self.crossfit is not None:
+            found = self.crossfit.look(t.fraction, self.teacher, sweep, self.y)
+            if self.crossfit.settled:
+                self.student.kept.copy_(self.crossfit.best)
+            return dict(found)
         stages, report = self.tuner.stages, Terms(self.tuner.settle(t, t.step))
         if stages.due(t):
             report |= {"network": stages.network, "taught": stages.teaching}
@@ -84,7 +103,12 @@ class SelfTuning(Method):
     def passes(self, t: Progress) -> Sequence[Pass]:
         return [Pass(index=index) for index in self.sampling.passes()]
 
+    def epoch_end(self, t: Progress, sweep: Sweep) -> Terms:
+        return {} if self.crossfit is None else dict(self.crossfit.calibrate(self.teacher, sweep, self.y))
+
     def loss(self, batch: Batch, t: Progress) -> Terms:
+        if self.crossfit is not None:
+            return {"loss": self.crossfit.loss(self.student(batch.x), batch.i, batch.y)}
         if self.tuner.stages.teaching:
             return self._taught(batch)
         cfg, m = self.cfg, self.tuner.moment(t)
@@ -114,11 +138,18 @@ class SelfTuning(Method):
         self.teacher.update(self.student)
 
     def cost(self, t: Progress) -> float:
+        if self.crossfit is not None:
+            return 3.0 * self.cfg.folds * len(STRENGTHS)
         return 3.0 + (self.views(t).strong > 0 and not self.tuner.stages.teaching)
 
     def predict(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.teacher(x)
-        return logits
+        return self._reported(self.teacher(x))
 
     def networks(self) -> dict[str, Predict]:
-        return {"student": self.student}
+        return {"student": lambda x: self._reported(self.student(x))}
+
+    def trust(self, sweep: Sweep) -> Tensor:
+        return super().trust(sweep) if self.crossfit is None else self.crossfit.trust(self.teacher, sweep, self.y)
+
+    def _reported(self, logits: Tensor) -> Tensor:
+        return logits if self.crossfit is None else self.crossfit.mean(logits)

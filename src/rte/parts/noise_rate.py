@@ -14,9 +14,8 @@ from torch import Tensor, nn
 
 from rte.parts.losses import probabilities
 from rte.parts.schedules import Moment
+from rte.parts.transition import HIGHEST, SURE, spread
 
-SURE = 0.1
-"""The share of a batch, its most confident predictions, whose labels are looked at."""
 MEMORY = 0.99
 """How much of the running mean a step keeps at most."""
 RECENT = 4.0
@@ -28,8 +27,6 @@ ENOUGH = 400
 """Batches after which it counts at any rate: in a long run a tenth would be lost to the wrong settings."""
 UNTIL = 0.5
 """Share of the run until which it is made: later, wrong labels may have been memorised."""
-HIGHEST = 0.9
-"""An estimate is no higher than this share of what labels drawn blindly have: of more, nothing could be learnt."""
 
 
 class NoiseEstimate(nn.Module):
@@ -79,10 +76,7 @@ class NoiseEstimate(nn.Module):
         The inverse of the chance that two contradictions of a class name the same label, averaged over classes by how
         many they have; K - 1 before anything was seen. Mistakes of the network itself make it seem smaller.
         """
-        number = self.contradictions.sum(1)
-        pairs = (self.contradictions * (self.contradictions - 1)).sum(1) / (number * (number - 1)).clamp(min=1)
-        alike = float((number * pairs).sum() / number.sum().clamp(min=1))
-        return 1 / alike if alike > 0 else self.classes - 1.0
+        return spread(self.contradictions)
 
 
 class NoiseRate(nn.Module):

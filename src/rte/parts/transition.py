@@ -15,6 +15,15 @@ from rte.noise.config import parse_noise
 from rte.noise.matrix import NoiseModel
 from rte.parts.losses import FLOOR
 
+SURE = 0.1
+"""The share of predictions, the most confident ones, whose labels are looked at for the share of wrong ones."""
+HIGHEST = 0.9
+"""An estimate is no higher than this share of what labels drawn blindly have: of more, nothing could be learnt."""
+CERTAIN = 0.25
+"""The share of each class's predictions by which its row of T is estimated; of fewer, counts are too small."""
+PRIOR = 20.0
+"""Labels of each class that are made up, evenly wrong, before any is counted."""
+
 
 def known_matrix(text: str, classes: int, what: str = "method.matrix") -> Tensor:
     """T (K, K) in single precision, of noise written as on the command line.
@@ -62,6 +71,55 @@ def confusion_matrix(probs: Tensor, y: Tensor, *, soft: bool = False) -> Tensor:
     return torch.where(sums > 0, counts / sums.clamp(min=FLOOR), torch.eye(classes).to(counts))
 
 
+def symmetric_matrix(wrong: float, classes: int) -> Tensor:
+    """T of a share of wrong labels that is spread evenly over the other classes."""
+    return torch.full((classes, classes), wrong / (classes - 1)).fill_diagonal_(1.0 - wrong)
+
+
+def confident_noise(probs: Tensor, y: Tensor) -> tuple[float, Tensor]:
+    """The share of labels y (N,) that contradict the `SURE` most confident predictions (N, K), and their counts (K, K).
+
+    counts[a, b]: of those, predicted as a and labelled b. It is at most what drawing blindly would give.
+    """
+    classes, y, probs = probs.shape[1], y.cpu(), probs.cpu()
+    confidence, predicted = probs.max(1)
+    sure = confidence.topk(max(1, round(SURE * len(y)))).indices
+    counts = torch.bincount(predicted[sure] * classes + y[sure], minlength=classes**2).view(classes, classes).float()
+    wrong = 1.0 - float(counts.diagonal().sum() / counts.sum())
+    return min(wrong, HIGHEST * (1.0 - 1.0 / classes)), counts
+
+
+def confident_matrix(probs: Tensor, y: Tensor, wrong: float) -> Tensor:
+    """T from the labels y (N,) of the `CERTAIN` most confident predictions (N, K) of each class.
+
+    `PRIOR` further labels of each class are taken to be as wrong as `wrong` says, and evenly: a class that is seldom
+    predicted has little else to go by.
+    """
+    classes, y, probs = probs.shape[1], y.cpu(), probs.cpu()
+    confidence, predicted = probs.max(1)
+    counts = PRIOR * symmetric_matrix(wrong, classes)
+    for a in range(classes):
+        own = (predicted == a).nonzero().squeeze(1)
+        if len(own):
+            sure = own[confidence[own].topk(math.ceil(CERTAIN * len(own))).indices]
+            counts[a] += torch.bincount(y[sure], minlength=classes)
+    return counts / counts.sum(1, keepdim=True)
+
+
+def spread(counts: Tensor) -> float:
+    """To how many classes the wrong labels of a class go, by counts (K, K) of (true, given): K - 1 if evenly, 1 if to
+    one.
+
+    The inverse of the chance that two wrong labels of a class are the same, averaged over classes by how many wrong
+    labels they have; K - 1 where no two can be compared.
+    """
+    wrong = counts - counts.diagonal().diag()
+    number = wrong.sum(1)
+    pairs = (wrong * (wrong - 1)).sum(1) / (number * (number - 1)).clamp(min=1)
+    alike = float((number * pairs).sum() / number.sum().clamp(min=1))
+    return 1 / alike if alike > 0 else len(counts) - 1.0
+
+
 def log_matrix(T: Tensor) -> Tensor:
     """log T; what is impossible counts as nearly so."""
     return T.clamp(min=FLOOR).log()
@@ -69,15 +127,15 @@ def log_matrix(T: Tensor) -> Tensor:
 
 def log_likelihood(logits: Tensor, y: Tensor, log_T: Tensor) -> Tensor:
     """log P(given y | x) = log sum_a p_a T[a, y], where p = softmax(logits) is P(true | x). Returns (B,)."""
-    return _joint(logits, y, log_T).logsumexp(1)
+    return log_joint(logits, y, log_T).logsumexp(1)
 
 
 def believed(logits: Tensor, y: Tensor, log_T: Tensor) -> Tensor:
     """The probability that the given label is right: P(true y | x, given y) = p_y T[y, y] / sum_a p_a T[a, y]: (B,)."""
-    return _joint(logits, y, log_T).softmax(1).gather(1, y[:, None]).squeeze(1)
+    return log_joint(logits, y, log_T).softmax(1).gather(1, y[:, None]).squeeze(1)
 
 
-def _joint(logits: Tensor, y: Tensor, log_T: Tensor) -> Tensor:
+def log_joint(logits: Tensor, y: Tensor, log_T: Tensor) -> Tensor:
     """log p_a T[a, y], (B, K)."""
     dtype = torch.float32 if logits.dtype in (torch.float16, torch.bfloat16) else None
     return logits.log_softmax(1, dtype=dtype) + log_T[:, y].T

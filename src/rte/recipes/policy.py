@@ -59,6 +59,14 @@ TAUGHT = 0.25
 """Noise that the learning rate goes by while a network is taught. A guess between 0 and 0.4."""
 
 
+LOOKS = (0.1, 0.2, 0.35, 0.5)
+"""Shares of a run with cross-fitting after which the noise is estimated anew. A guess; each costs a third of an epoch."""
+
+
+STRENGTHS = (1.0, 20.0, 100.0)
+"""Weight decays that are tried side by side with cross-fitting, in multiples of `train.weight_decay`."""
+
+
 class Stage(NamedTuple):
     """A part of a run: a network that is `taught` by the one before it, or learns the labels; `until` a share of it."""
 

@@ -195,7 +195,7 @@ def suited(config: RunConfig, spec: InputSpec) -> RunConfig:
         return config
     if not isinstance(spec, VectorSpec):
         raise ConfigError("net.name = auto chooses a network for vectors; name one for images, see `rte list nets`.")
-    return config.with_net("linear" if spec.dim >= EMBEDDED else "mlp")
+    return config.with_net("linear" if spec.dim >= EMBEDDED else "mlp-128")
 
 
 InputSpec: TypeAlias = ImageSpec | VectorSpec | FeatureSpec | TableSpec
