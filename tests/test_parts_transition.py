@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import oracles
@@ -13,8 +14,14 @@ import torch
 from rte.errors import ConfigError, UserError
 from rte.noise.matrix import NoiseModel
 from rte.parts.transition import (
+    CERTAIN,
+    HIGHEST,
+    PRIOR,
+    SURE,
     anchor_matrix,
     believed,
+    confident_matrix,
+    confident_noise,
     confusion_matrix,
     known_matrix,
     log_likelihood,
@@ -163,3 +170,40 @@ def test_what_is_no_matrix_is_refused_in_a_sentence(text: str, complaint: str) -
         known_matrix(text, K)
     with pytest.raises(ConfigError, match=r"method\.matrix = labels:y\.npy"):
         known_matrix("labels:y.npy", K)
+
+
+# ---- from confident predictions
+
+
+def drawn(n: int = 600) -> tuple[oracles.Array, np.ndarray[Any, Any]]:
+    """Predictions (n, K) and labels (n,)."""
+    rng = np.random.default_rng(8)
+    return rng.dirichlet(np.full(K, 0.4), size=n), rng.integers(0, K, n)
+
+
+def test_the_noise_is_how_often_labels_contradict_the_surest_predictions() -> None:
+    probs, y = drawn()
+    order = sorted(range(len(y)), key=lambda i: -probs[i].max())[: round(SURE * len(y))]
+    counts = np.zeros((K, K))
+    for i in order:
+        counts[probs[i].argmax(), y[i]] += 1
+    wrong, found = confident_noise(torch.tensor(probs), torch.tensor(y))
+    np.testing.assert_array_equal(found.numpy(), counts)
+    assert wrong == pytest.approx(min(1 - counts.trace() / counts.sum(), HIGHEST * (1 - 1 / K)))
+
+
+def test_the_matrix_counts_the_surest_of_each_class_beside_what_is_assumed() -> None:
+    probs, y = drawn()
+    expected = np.array(oracles.symmetric_matrix(K, 0.3)) * PRIOR
+    for a in range(K):
+        own = sorted((i for i in range(len(y)) if probs[i].argmax() == a), key=lambda i: -probs[i, a])
+        for i in own[: math.ceil(CERTAIN * len(own))]:
+            expected[a, y[i]] += 1
+    expected /= expected.sum(1, keepdims=True)
+    np.testing.assert_allclose(confident_matrix(torch.tensor(probs), torch.tensor(y), 0.3), expected, rtol=1e-5)
+
+
+def test_a_class_that_is_never_predicted_is_taken_to_be_as_wrong_as_all() -> None:
+    probs = torch.tensor([[0.9, 0.1, 0.0]] * 5)
+    T = confident_matrix(probs, torch.zeros(5, dtype=torch.int64), 0.2)
+    np.testing.assert_allclose(T[2], [0.1, 0.1, 0.8], rtol=1e-5)

@@ -23,10 +23,11 @@ from rte.code import CodeChanged, changes
 from rte.config import RunConfig, Tree, merge, resolve
 from rte.data.given import as_examples, as_labels, encode
 from rte.data.rows import TableRows
-from rte.data.types import ArrayImages, ArrayVectors, Dataset, Source, Split
+from rte.data.types import ArrayImages, ArrayVectors, Dataset, Images, Source, Split
 from rte.errors import ConfigError, DataError, InvalidConfig, InvalidData
 from rte.report.choices import chosen
 from rte.report.progress import Bars
+from rte.run.audit import Auditor
 from rte.run.budget import by_clock, parse_budget, with_budget, within
 from rte.run.build import Prepared, build_method, make_trainer, prepare
 from rte.run.inputs import TableSpec
@@ -79,6 +80,12 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     device : "auto", "cpu", "cuda", "mps"
     random_state : the seed, a NumPy RandomState to draw it from, or None for another one each time
     verbose : whether to show a progress bar
+
+    Attributes
+    ----------
+    classes_ : the labels that there are (K,), in the order of the columns of `predict_proba`
+    trust_ : of vectors and tables, how much each given label of `fit` is believed (N,), 0 to 1: look at the lowest first
+    history_ : what was measured after epochs
     """
 
     def __init__(
@@ -124,7 +131,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         dataset = Dataset("the training data", tuple(str(label) for label in classes), Split(examples, codes))
         config = self._config(dataset)
         with _generators_kept(choose_device(config.train.device)):
-            trainer, prepared, state = self._train(prepare(config, dataset), started)
+            trainer, prepared, state, trust = self._train(prepare(config, dataset), started)
         self.classes_ = classes
         self.history_ = trainer.history
         self.shape_ = _shape(examples)
@@ -133,6 +140,8 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.code_ = prepared.config.code
         self.parts_ = {kind: given for kind in PARTS if not isinstance(given := getattr(self, kind), str | None)}
         self.spec_ = prepared.spec
+        if trust is not None:
+            self.trust_ = trust
         self.state_ = {key: value.detach().cpu().numpy() for key, value in state.items()}
         self._predictor: Predictor | None = self._restore()
         return self
@@ -161,8 +170,10 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         predicted: NDArray[Any] = self.classes_[best]
         return predicted
 
-    def _train(self, prepared: Prepared, started: float) -> tuple[Trainer, Prepared, dict[str, torch.Tensor]]:
-        """The trained trainer, what it was given, and the state to predict with."""
+    def _train(
+        self, prepared: Prepared, started: float
+    ) -> tuple[Trainer, Prepared, dict[str, torch.Tensor], NDArray[np.float32] | None]:
+        """The trained trainer, what it was given, the state to predict with, and but for images the trust in labels."""
         if prepared.config.train.budget is not None:
             prepared = within(prepared, started, World())
         seconds = prepared.config.train.budget
@@ -177,7 +188,12 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if seconds is not None:
                 trainer.timeline = by_clock(trainer, examiner, seconds, started, None)
             _until_the_end(trainer)
-        return trainer, prepared, kept or trainer.method.state_dict()
+            trust = None
+            if not isinstance(prepared.dataset.train.images, Images):  # these would take as long as half an epoch
+                trainer.method.load_state_dict(kept or trainer.method.state_dict())
+                with torch.no_grad():
+                    trust = Auditor(trainer.method, prepared.config, prepared.dataset, examiner).evidence().trust
+        return trainer, prepared, kept or trainer.method.state_dict(), trust
 
     def _config(self, dataset: Dataset) -> RunConfig:
         n, kind = len(dataset.train), _kind(dataset.train.images)

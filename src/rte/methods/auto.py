@@ -1,13 +1,13 @@
 """Self-tuning: picks what suits the noise it estimates and the length of the run.
 
-The rules are one pure function, `rte.recipes.policy.choose`: (noise, length, images, classes) -> q or the likelihood,
-learning rate, whether strong views pay, whether examples are drawn by importance, and the stages of the run. Here is
-only what they act on:
+The rules are one pure function, `rte.recipes.policy.choose`. Here is only what they act on:
 
 L = task + lambda (JSD + ...)    RTE's objective, with one strong view A(x) that carries all of its terms
 task    L_q, or where the policy says so -log((1 - noise) p_y + noise / (K - 1) (1 - p_y)), the labels' likelihood
 lambda  of clean labels, times what the noise leaves of the labels' signal
 taught  later stages: cross-entropy with the targets of the network before, on strong views, mixed
+
+With `folds`, for vectors, several networks are cross-fitted instead: `rte.recipes.crossfit`.
 """
 
 from __future__ import annotations
@@ -49,9 +49,7 @@ class SelfTuning(Method):
         sampling: float = setting(
             0.5, "with the likelihood: share of examples in a pass, drawn by importance; 1: all", gt=0.0, le=1.0
         )
-        folds: int = setting(
-            1, "networks that learn side by side, each without a part of the examples; 1: one that learns all", ge=1
-        )
+        folds: int = setting(1, "parts of the examples, each left out by one of as many networks; 1: one network", ge=1)
         stages: int = setting(0, "networks that follow one another at most; 0: as many as suit the run", ge=0, le=MOST)
 
     cfg: Config
@@ -85,10 +83,7 @@ class SelfTuning(Method):
 
     def epoch_start(self, t: Progress, sweep: Sweep) -> Terms:
         if self.crossfit is not None:
-            found = self.crossfit.look(t.fraction, self.teacher, sweep, self.y)
-            if self.crossfit.settled:
-                self.student.kept.copy_(self.crossfit.best)
-            return dict(found)
+            return {**self.crossfit.look(t.fraction, self.student, self.teacher, sweep, self.y)}
         stages, report = self.tuner.stages, Terms(self.tuner.settle(t, t.step))
         if stages.due(t):
             report |= {"network": stages.network, "taught": stages.teaching}
@@ -104,7 +99,7 @@ class SelfTuning(Method):
         return [Pass(index=index) for index in self.sampling.passes()]
 
     def epoch_end(self, t: Progress, sweep: Sweep) -> Terms:
-        return {} if self.crossfit is None else dict(self.crossfit.calibrate(self.teacher, sweep, self.y))
+        return {} if self.crossfit is None else {**self.crossfit.calibrate(self.teacher, sweep, self.y)}
 
     def loss(self, batch: Batch, t: Progress) -> Terms:
         if self.crossfit is not None:
@@ -139,7 +134,7 @@ class SelfTuning(Method):
 
     def cost(self, t: Progress) -> float:
         if self.crossfit is not None:
-            return 3.0 * self.cfg.folds * len(STRENGTHS)
+            return 3.0 * self.cfg.folds * (1 if self.crossfit.settled else len(STRENGTHS))
         return 3.0 + (self.views(t).strong > 0 and not self.tuner.stages.teaching)
 
     def predict(self, x: Tensor) -> Tensor:

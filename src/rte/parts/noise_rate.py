@@ -16,6 +16,8 @@ from rte.parts.losses import probabilities
 from rte.parts.schedules import Moment
 from rte.parts.transition import HIGHEST, SURE, spread
 
+__all__ = ["SURE", "NoiseEstimate", "NoiseRate"]
+
 MEMORY = 0.99
 """How much of the running mean a step keeps at most."""
 RECENT = 4.0

@@ -62,7 +62,7 @@ class Stack(nn.Module):
 
 
 class SideBySide(nn.Module):
-    """Networks that see the same examples: x -> their logits, (R, M, B, K), for R strengths of weight decay and M parts.
+    """Networks that see the same examples: x -> their logits (R, M, B, K), of R strengths of weight decay and M parts.
 
     `kept` is -1, or the one strength whose networks go on: R is 1 from then on.
     """
@@ -143,8 +143,11 @@ class CrossFit(nn.Module):
             each = -log_likelihood(flat, y.repeat(times), self.log_T)
         return (self.shares(i) * each.view(logits.shape[:-1])).sum()
 
-    def look(self, fraction: float, teacher: EMA, sweep: Sweep, y: Tensor) -> dict[str, float]:
-        """If it is time, at that share of the run, estimate the noise anew, at last with targets; what was found."""
+    def look(self, fraction: float, student: nn.Module, teacher: EMA, sweep: Sweep, y: Tensor) -> dict[str, float]:
+        """If it is time, at that share of the run, estimate the noise anew; what was found.
+
+        The last time, targets are made, and the networks of the best strength alone go on.
+        """
         looks = sum(fraction >= look for look in LOOKS)
         if looks <= int(self.looks):
             return {}
@@ -155,6 +158,8 @@ class CrossFit(nn.Module):
         self.looks.fill_(looks)
         if looks == len(LOOKS):
             self.targets = log_joint(unseen[best] / found[best].temperature, y, self.log_T).softmax(1)
+            for kept in (student.kept, teacher.module.kept):
+                kept.fill_(best)  # type: ignore[operator]
         return {"noise": 1.0 - float(self.log_T.exp().diagonal().mean()), "strength": best}
 
     def calibrate(self, teacher: EMA, sweep: Sweep, y: Tensor) -> dict[str, float]:
@@ -194,7 +199,8 @@ class CrossFit(nn.Module):
             found: Tensor = predict(x)[:, left_out, torch.arange(len(x), device=x.device)].transpose(0, 1)
             return found.flatten(1)
 
-        return list(sweep(one).unflatten(1, (-1, self.log_T.shape[0])).unbind(1))
+        found = sweep(one)
+        return list(found.view(len(found), -1, len(self.log_T)).unbind(1))
 
     def _load_from_state_dict(self, state: dict[str, Tensor], prefix: str, *rest: Any) -> None:
         if (found := state.get(prefix + "targets")) is not None:

@@ -60,7 +60,8 @@ TAUGHT = 0.25
 
 
 LOOKS = (0.1, 0.2, 0.35, 0.5)
-"""Shares of a run with cross-fitting after which the noise is estimated anew. A guess; each costs a third of an epoch."""
+"""Shares of a run with cross-fitting after which the noise is estimated anew; each costs a third of an epoch. The last
+is where the likelihood of labels makes way for what is believed of them. A guess."""
 
 
 STRENGTHS = (1.0, 20.0, 100.0)
