@@ -84,7 +84,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : the labels that there are (K,), in the order of the columns of `predict_proba`
-    trust_ : of vectors and tables, how much each given label of `fit` is believed (N,), 0 to 1: look at the lowest first
+    trust_ : of vectors and tables, how much a label of `fit` is believed (N,), 0 to 1: look at the lowest first
     history_ : what was measured after epochs
     """
 
