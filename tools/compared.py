@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import mean, stdev
@@ -18,6 +19,8 @@ NOISES = {
     "pair:0.45": "pair 45 %",
 }
 """In the order of the columns."""
+WIDTH = 118
+"""Of what is no table."""
 GIVEN_HELP = "†"
 """Behind methods that know of some labels that they are right."""
 
@@ -75,11 +78,12 @@ def _setting(found: Tree) -> str:
     done = f"{wanted} seeds" if least == wanted and not lacking else f"**not finished**: {least} of {wanted} seeds"
     if lacking:
         done += f", and nothing yet of {', '.join(NOISES[noise] for noise in lacking)}"
-    return (
+    return textwrap.fill(
         f"Test accuracy `last` in per cent, mean ± standard deviation; {found['epochs']} epochs, {done}. Bold: the "
         "best of a column and all that tie with it. rate: the factor of the learning rate that was chosen at "
         f"{NOISES[found['rated']]}. {GIVEN_HELP}: {found['trusted']} labels are known to be right, so that fewer are "
-        "wrong; these rows are compared with each other alone."
+        "wrong; these rows are compared with each other alone.",
+        WIDTH,
     )
 
 
