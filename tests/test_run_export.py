@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from rte.cli import app
 from rte.errors import CheckpointError, UserError
 from rte.run import export as exporting
+from rte.run.card import _noise
 from rte.run.export import export
 from rte.run.start import start
 
@@ -92,6 +93,16 @@ def test_other_forms_hold_the_same(run: Path, tmp_path: Path, form: Any) -> None
     assert "| trained on | 18 examples, labels as given |" in card
     assert "held-out labels" in card
     assert "ImageNet" in card
+
+
+def test_the_card_says_how_wrong_the_labels_are_and_how_that_is_known() -> None:
+    known = {"name": "none", "ratio_measured": 0.502}
+    assert _noise(known, {}) == ["50.2 % of the labels differ from the true ones that came with the data."]
+    made = {"name": "symmetric", "ratio_measured": 0.4}
+    assert _noise(made, {}) == ["40.0 % of the labels were made wrong for an experiment (symmetric)."]
+    unknown = {"name": "none", "ratio_measured": None}
+    assert "About 50 % of the training labels seem wrong" in _noise(unknown, {"implied": {"noise": 0.5}})[0]
+    assert "not estimated" in _noise(unknown, {})[0]
 
 
 def test_a_file_that_answers_otherwise_is_not_kept(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,8 +56,11 @@ def card(run: Path, predictor: Predictor, form: str, file: str) -> str:
 
 
 def _noise(noise: dict[str, Any], result: dict[str, Any]) -> list[str]:
-    if noise.get("ratio_measured"):
-        return [f"{100 * noise['ratio_measured']:.1f} % of the labels were made wrong for an experiment."]
+    if (share := noise.get("ratio_measured")) is not None:
+        why = "differ from the true ones that came with the data"
+        if noise.get("name") not in ("none", "labels"):
+            why = f"were made wrong for an experiment ({noise['name']})"
+        return [f"{100 * share:.1f} % of the labels {why}."]
     known = (result.get("implied") or {}).get("noise")
     if known is not None:
         return [f"About {100 * known:.0f} % of the training labels seem wrong, by the run's own estimate."]
