@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -75,7 +75,7 @@ class FileImages:
         self.shorter, self.megapixels = shorter, megapixels
         self._size = size
         self._channels = channels
-        self._room = cache_mb * 2**20
+        self.cache_mb, self._room = cache_mb, cache_mb * 2**20
         self._cache: dict[int, Pixels] = {}
         self._lock = Lock()
 
@@ -125,6 +125,39 @@ class FileImages:
                 image = resized(image, self._size)
             out[row] = image
         return out
+
+    def reduced(self, shorter: int | None) -> FileImages:
+        """The same files, decoded at another size; these keep what they have in memory."""
+        if shorter == self.shorter:
+            return self
+        size = None if self._size is None else reduced(self._size, shorter)
+        return FileImages(
+            self.paths, size, self._channels, shorter=shorter, megapixels=self.megapixels, cache_mb=self.cache_mb
+        )
+
+    def read_all(self, tell: Callable[[int, int], None] | None = None) -> dict[int, str]:
+        """Decode every file by as many threads as there are cores, and keep it in memory as far as there is room.
+
+        Returns the files that cannot be read, and the sentence on each. tell(done, total) is told how far it is.
+        """
+        wrong: dict[int, str] = {}
+
+        def read(start: int) -> int:
+            rows = range(start, min(start + PROBED, len(self)))
+            for i in rows:
+                try:
+                    self._image(i)
+                except DataError as error:
+                    wrong[i] = str(error)
+            return len(rows)
+
+        done = 0
+        with ThreadPoolExecutor(min(os.cpu_count() or 1, 32)) as pool:
+            for n in pool.map(read, range(0, len(self), PROBED)):
+                done += n
+                if tell is not None:
+                    tell(done, len(self))
+        return dict(sorted(wrong.items()))
 
     def _image(self, i: int) -> Pixels:
         image = self._cache.get(i)

@@ -23,6 +23,7 @@ from rte.nets.base import Net
 from rte.noise.inject import Manifest, corrupt
 from rte.noise.trusted import trusted_rows
 from rte.rng import fold
+from rte.run.decoded import CACHE, read_once
 from rte.run.embedded import embedded, with_model
 from rte.run.frozen import Keep, seen
 from rte.run.inputs import InputSpec, describe, suited
@@ -67,6 +68,8 @@ def prepare(config: RunConfig, dataset: Dataset, keep: Keep | None = None) -> Pr
     keep: where features are kept, if the run sees its images but once, or is on texts.
     """
     config = with_model(recognised(config))
+    beside = None if keep is None or keep.cache is None else keep.cache.with_name(CACHE)
+    config, dataset = read_once(config, dataset, beside, None if keep is None else keep.tell)
     injected = config.noise.name not in ("none", "labels")
     trusted = trusted_rows(dataset, config.train.trusted, injected=injected, seed=config.seed)
     _check_trusted(config, trusted)

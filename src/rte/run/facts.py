@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from rte.data.rows import TableRows
 from rte.data.text import Texts
-from rte.data.types import Dataset, Images, Vectors
-from rte.errors import ConfigError
+from rte.data.types import Dataset, Images, Pixels, Vectors
+from rte.errors import ConfigError, DataError
 from rte.nets.weights import PACKAGED, locate
 from rte.run.choose import SIDES, Choices, Facts, Machine, choose, for_trained_eyes
 from rte.run.features import Extractor
@@ -31,7 +32,7 @@ def look_at(dataset: Dataset) -> Facts | None:
         size = source.size
         if size is None:
             rows = np.linspace(0, n - 1, min(n, GLANCES)).astype(np.int64)
-            side = int(np.median([min(image.shape[:2]) for image in source.fetch(rows)]))
+            side = int(np.median([min(image.shape[:2]) for image in _readable(source, rows)]))
         else:
             side = min(size)
         return Facts("images", n, classes, tested, side=side, alike=size is not None, channels=source.channels)
@@ -42,6 +43,20 @@ def look_at(dataset: Dataset) -> Facts | None:
     if isinstance(source, Texts):
         return Facts("text", n, classes, tested)
     return None
+
+
+def _readable(images: Images, rows: NDArray[np.int64]) -> list[Pixels]:
+    """Some of the images; those that cannot be read are spoken of later, all at once."""
+    found: list[Pixels] = []
+    wrong: DataError | None = None
+    for row in rows:
+        try:
+            found += images.fetch(row[None])
+        except DataError as error:
+            wrong = error
+    if not found and wrong is not None:
+        raise wrong
+    return found
 
 
 def this_machine(facts: Facts, init: str | None = PACKAGED, device: str = "auto", *, asked: bool = False) -> Machine:

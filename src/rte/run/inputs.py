@@ -235,18 +235,24 @@ def describe(config: RunConfig, dataset: Dataset, n: int) -> InputSpec:
     return image_spec(config, dataset, n)
 
 
+def side_of(config: RunConfig, images: Images) -> tuple[int, int]:
+    """(height, width) that a run brings its images to."""
+    assert isinstance(config.views, ViewConfig)
+    if config.views.size is not None:
+        return config.views.size, config.views.size
+    if config.net.init is not None:
+        return SIDE, SIDE
+    if images.size is None or max(images.size) > 2 * MIXED_SIZE:
+        return MIXED_SIZE, MIXED_SIZE
+    return images.size
+
+
 def image_spec(config: RunConfig, dataset: Dataset, n: int) -> ImageSpec:
     """The size of a run's images, as it sees them, and their statistics."""
     assert isinstance(config.views, ViewConfig)
     source = dataset.train.images
     images: Images = source.images if isinstance(source, Embedded) else as_images(source)
-    size = images.size
-    if config.views.size is not None:
-        size = (config.views.size, config.views.size)
-    elif config.net.init is not None:
-        size = (SIDE, SIDE)
-    elif size is None or max(size) > 2 * MIXED_SIZE:
-        size = (MIXED_SIZE, MIXED_SIZE)
+    size = side_of(config, images)
     if config.net.init is not None:
         statistics = pretrained.normalisation(config.net.name, images.channels)
     else:
