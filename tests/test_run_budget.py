@@ -132,6 +132,18 @@ def test_the_end_is_foreseen_anew_when_steps_take_longer_or_less() -> None:
     assert examiner.glances == 3
 
 
+def test_an_audit_that_takes_too_much_of_the_time_is_left_out_and_stays_so() -> None:
+    examiner = Looks(every=50, final=100, seconds=0.01)  # an audit looks at a hundred more
+    plain = WRITING + ROOM * 2 * 100 * 0.01
+    short, long = (Closing(Two(), examiner, audited=True, most=PAGE + most, clock=lambda: 0.0) for most in (1.0, 1.1))  # type: ignore[arg-type]
+    assert long(1000.0, 0.1) == pytest.approx(plain + PAGE + ROOM * 100 * 0.01)
+    assert long.audited
+    assert short(1000.0, 0.1) == pytest.approx(plain)
+    examiner.seconds = 0.001
+    assert short(1000.0, 0.01) < plain
+    assert not short.audited, "late in a run there is no time left for it"
+
+
 def test_the_end_is_foreseen_from_the_last_evaluation() -> None:
     examiner = Looks(every=50, final=100, seconds=0.01)
     closing = Closing(Two(), examiner)  # type: ignore[arg-type]

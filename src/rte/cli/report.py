@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -67,10 +68,11 @@ class LastPage:
         seconds = time.monotonic() - began
         self.sentence = f"The labels were audited in {seconds:.0f} s; the page is {path}, open it in a browser."
 
-    def say(self) -> None:
+    def say(self, folder: Path) -> None:
         """Where the page is, or why there is none."""
-        if self.sentence:
-            _say(self.sentence)
+        late = f"For an audit of the labels there was no time left in the budget; `rte report {folder}` makes one."
+        if self.sentence or os.environ.get("RANK", "0") == "0":  # of several processes the first one audits
+            _say(self.sentence or late)
 
 
 def _say(text: str) -> None:

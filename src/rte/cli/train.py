@@ -79,7 +79,7 @@ def fit(
 
     finish(watched(train, config, folder, tensorboard=tensorboard), folder)
     if page:
-        page.say()
+        page.say(folder)
 
 
 @app.command()
@@ -107,7 +107,7 @@ def resume(
 
     finish(watched(train, config, run, tensorboard=tensorboard or (run / FOLDER).is_dir()), run)
     if page:
-        page.say()
+        page.say(run)
 
 
 def watched(

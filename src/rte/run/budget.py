@@ -41,6 +41,8 @@ NEAR = (3.0, 1.5)
 """How many times as much time as that is left when it is foreseen anew."""
 ROOM = 1.05
 """What is foreseen is taken to last this much longer."""
+AUDITING = 0.1
+"""Share of the time that an audit at the end may take; a longer one is left to `rte report`, which has its own time."""
 CHANGED = 1.25
 """It is foreseen anew when steps take this many times as long as then, or as short."""
 SELDOM = 20.0
@@ -77,7 +79,7 @@ def parse_budget(text: str) -> float:
 
 class Closing:
     """The seconds that all after the last step will take: evaluation, a look at the training labels, and writing;
-    and, of an `audited` run, its audit and its page.
+    and, of an `audited` run, its audit and its page, as long as these are not found to take more than `most` seconds.
 
     Foreseen by some predictions after the first steps, or by the last evaluation; and by some more where the time of a
     step says that the machine has become slower or faster, and when the end comes near.
@@ -89,9 +91,10 @@ class Closing:
         examiner: Examiner,
         *,
         audited: bool = False,
+        most: float = math.inf,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self.method, self.examiner, self.audited, self.clock = method, examiner, audited, clock
+        self.method, self.examiner, self.audited, self.most, self.clock = method, examiner, audited, most, clock
         self.networks = len(method.networks())
         self.per_look = 0.0  # seconds of a prediction
         self.step = 0.0  # seconds of a step when that was measured
@@ -100,8 +103,7 @@ class Closing:
 
     def __call__(self, left: float, step: float) -> float:
         """Where so much time is left in all, and a step takes so many seconds."""
-        looks = self.examiner.looks(self.networks, final=True, audited=self.audited)
-        near = bool(self.near) and left < self.near[0] * looks * self.per_look
+        near = bool(self.near) and left < self.near[0] * self._looks() * self.per_look
         if near:
             self.near.pop(0)
         if near or not self.per_look or self._changed(step):
@@ -109,7 +111,17 @@ class Closing:
             self.per_look, self.step = self.examiner.glance(self.method), step
             self.again = self.clock() + SELDOM * (self.clock() - began)
         self.step = self.step or step
-        return WRITING + (PAGE if self.audited else 0.0) + ROOM * self.per_look * looks
+        if self.audited:
+            audited = self._seconds()
+            self.audited = False
+            self.audited = audited - self._seconds() <= self.most
+        return self._seconds()
+
+    def _looks(self) -> int:
+        return self.examiner.looks(self.networks, final=True, audited=self.audited)
+
+    def _seconds(self) -> float:
+        return WRITING + (PAGE if self.audited else 0.0) + ROOM * self.per_look * self._looks()
 
     def evaluated(self, seconds: float) -> None:
         """An evaluation took so long."""
@@ -133,7 +145,7 @@ def by_clock(
 ) -> ByClock:
     """The timeline of a run that ends so many seconds after `started`; what `file` says of its path is followed.
 
-    `audited`: an audit and a page belong to the end, too.
+    `audited`: an audit and a page belong to the end, too, unless they take long; `Closing.audited` says so at the end.
     """
     return ByClock(
         seconds,
@@ -142,7 +154,7 @@ def by_clock(
         epochs=trainer.cfg.epochs,
         every=trainer.cfg.evaluate_every,
         world=trainer.world,
-        closing=Closing(trainer.method, examiner, audited=audited),
+        closing=Closing(trainer.method, examiner, audited=audited, most=AUDITING * seconds),
         relative=lambda done: relative_cost(trainer.cfg, done),
     )
 

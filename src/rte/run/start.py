@@ -16,7 +16,7 @@ from rte.errors import CheckpointError, Found
 from rte.evaluate.examiner import Examiner
 from rte.files import read_json, refuse_folder, write_json
 from rte.run.audit import Auditor
-from rte.run.budget import FILE, by_clock, copy_path, with_budget, within
+from rte.run.budget import FILE, Closing, by_clock, copy_path, with_budget, within
 from rte.run.build import Prepared, load_dataset, make_trainer, prepare, settled
 from rte.run.folder import LAST_FOUNDED, check_data, data_folder, fitting, found, held, read_config, read_state
 from rte.run.frozen import Keep
@@ -26,6 +26,7 @@ from rte.run.result import summary
 from rte.train import checkpoint
 from rte.train.distributed import World
 from rte.train.journal import Journal
+from rte.train.pace import ByClock
 from rte.train.trainer import Observer, Trainer
 
 Afterwards = Callable[[Path, Auditor], None]
@@ -166,12 +167,18 @@ def _train(
         if first:
             write_json(folder / "result.json", {**summary(prepared, trainer, examiner), "memory": memory})
         trainer.world.wait()
-        if first and afterwards is not None:
+        if first and afterwards is not None and _time_for_audit(trainer):
             afterwards(folder, _auditor(prepared, folder, trainer, examiner))
         result: dict[str, Any] = read_json(folder / "result.json")
         return result
     finally:
         journal.close()
+
+
+def _time_for_audit(trainer: Trainer) -> bool:
+    """Whether a run by the clock has kept time for an audit."""
+    closing = trainer.timeline.closing if isinstance(trainer.timeline, ByClock) else None
+    return not isinstance(closing, Closing) or closing.audited
 
 
 def _recorded_memory(folder: Path) -> int | None:
