@@ -68,3 +68,10 @@ def test_rows_are_ranked_and_as_many_are_called_wrong_as_the_estimate_says() -> 
     believed = rows.label_score > 0.5
     believed &= ~rows.is_label_issue
     assert (rows.predicted_label[believed] == rows.given_label[believed]).all()
+
+
+def test_what_the_method_says_of_a_label_comes_first() -> None:
+    _, e = evidence()
+    found = e.trusting(np.array([4]), np.array([0.25], np.float32))
+    assert found.score[4] == 0.25
+    assert found.score[5] == e.score[5]

@@ -192,7 +192,8 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if not isinstance(prepared.dataset.train.images, Images):  # these would take as long as half an epoch
                 trainer.method.load_state_dict(kept or trainer.method.state_dict())
                 with torch.no_grad():
-                    trust = Auditor(trainer.method, prepared.config, prepared.dataset, examiner).evidence().trust
+                    looks = trainer.method, prepared.config, prepared.dataset, examiner, trainer.margins.table
+                    trust = Auditor(*looks).evidence().score.astype(np.float32)
         return trainer, prepared, kept or trainer.method.state_dict(), trust
 
     def _config(self, dataset: Dataset) -> RunConfig:

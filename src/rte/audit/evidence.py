@@ -21,7 +21,8 @@ Singles = NDArray[np.float32]
 class Evidence:
     """Of N examples: the given label y (N,), the `KEPT` most probable classes (N, M) with their probabilities (N, M),
     the given label's probability (N,), and its margin, log p_y - log p of the best other class (N,), as predicted at
-    the end; and the mean margin that training saw (N,), NaN where it saw none.
+    the end; the mean margin that training saw (N,), NaN where it saw none; and what the method says of the label (N,),
+    0..1, NaN where that is no more than its prediction.
     """
 
     y: NDArray[np.int64]
@@ -30,6 +31,7 @@ class Evidence:
     p_given: Singles
     margin: Singles
     history: Singles
+    trust: Singles
     classes: int
 
     def __len__(self) -> int:
@@ -47,15 +49,22 @@ class Evidence:
         place, rows = (self.top[:, 0] == labels).astype(np.int64), np.arange(len(self))
         return self.top[rows, place], self.top_p[rows, place]
 
+    def trusting(self, rows: NDArray[np.int64], trust: Singles) -> Evidence:
+        """The same with what the method says of some labels."""
+        whole = self.trust.copy()
+        whole[rows] = trust
+        return replace(self, trust=whole)
+
     @property
     def score(self) -> NDArray[np.float64]:
-        """How far each given label is believed, 0..1: sigmoid of the mean of both margins.
+        """How far each given label is believed, 0..1: as the method says, else sigmoid of the mean of both margins.
 
         The last margin alone is worthless where the network has memorised the label. What it said along the way was
         said before that, and of other views of the example.
         """
         history = np.where(np.isfinite(self.history), self.history, self.margin).astype(np.float64)
-        return np.asarray(0.5 + 0.5 * np.tanh(0.25 * (self.margin + history)))
+        seen = 0.5 + 0.5 * np.tanh(0.25 * (self.margin + history))
+        return np.where(np.isfinite(self.trust), np.clip(self.trust.astype(np.float64), 0.0, 1.0), seen)
 
 
 def gather(y: NDArray[np.int64], logits: Iterable[Tensor], classes: int) -> Evidence:
@@ -73,4 +82,5 @@ def gather(y: NDArray[np.int64], logits: Iterable[Tensor], classes: int) -> Evid
         top[rows], top_p[rows] = best.indices.numpy(), best.values.exp().numpy()
         p_given[rows], margin[rows] = given.exp().numpy(), (given - other).numpy()
         start += len(part)
-    return Evidence(y, top, top_p, p_given, margin, np.full(n, np.nan, np.float32), classes)
+    nothing = np.full(n, np.nan, np.float32)
+    return Evidence(y, top, top_p, p_given, margin, nothing, nothing, classes)

@@ -23,15 +23,19 @@ from rte.data.types import Dataset, Split
 from rte.errors import DataError, UserError
 from rte.evaluate.examiner import Examiner
 from rte.files import expanded
-from rte.methods.base import Method
+from rte.methods.base import Method, Predict
 from rte.run.folder import data_folder, read_config, reopen
 from rte.run.frozen import seen
 from rte.run.twins import conflicting
 from rte.train import checkpoint
-from rte.train.sweep import streamed
+from rte.train.sweep import outputs, streamed
 from rte.views.loader import Loader
 
 TRAIN, TEST = "train", "test"
+
+
+class _Known(Exception):
+    """A method asks for its own prediction, which the audit has."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +62,31 @@ class Auditor:
         part = split or self.dataset.train
         found = gather(part.y, self._predictions(part), len(self.dataset.classes))
         rows = self.looks.train_rows
-        if split is None and self.margins is not None and len(self.margins) == len(rows):
-            return found.remembering(rows, self.margins)
+        if split is not None:
+            return found
+        if (trust := self._trust()) is not None:
+            found = found.trusting(rows, trust.float().cpu().numpy())
+        if self.margins is not None and len(self.margins) == len(rows):
+            found = found.remembering(rows, self.margins)
         return found
+
+    def _trust(self) -> Tensor | None:
+        """What the method says of the labels it was trained on; None where it would only ask its own prediction."""
+        looks = self.looks
+        loader = self._loader(self.dataset.train.take(looks.train_rows))
+
+        def sweep(predict: Predict, *, reported: bool = False) -> Tensor:
+            if predict == self.method.predict:
+                raise _Known
+            found = outputs(self.method, predict, loader, batch=looks.batch, device=looks.device, mirror=reported)
+            return found.to(looks.device)
+
+        if type(self.method).trust is Method.trust:
+            return None
+        try:
+            return self.method.trust(sweep)
+        except _Known:
+            return None
 
     def audit(self, root: Path | None = None, split: Split | None = None) -> Audit:
         """Which labels are wrong; ids are below the folder `root`."""
@@ -68,8 +94,8 @@ class Auditor:
         found = estimate(evidence)
         rows = judge(evidence, found.rate, ids(part.images, root), conflicting(part.images, part.y))
         settings = {"method": self.config.method_label, "net": self.config.net.name, "seed": self.config.seed}
-        remembers = bool(np.isfinite(evidence.history).any())
-        sources = ["prediction", *(["margins seen in training"] if remembers else [])]
+        trusts, remembers = (bool(np.isfinite(known).any()) for known in (evidence.trust, evidence.history))
+        sources = ["trust"] if trusts else ["prediction", *(["margins seen in training"] if remembers else [])]
         made = {"settings": settings, "scores": {"from": sources}, "rte": rte.__version__}
         return Audit(rows, {**summarise(rows, found, self.dataset.classes), **made})
 
@@ -92,10 +118,12 @@ class Auditor:
         return Split(found.train.images, np.array([places[name] for name in found.classes], np.int64)[found.train.y])
 
     def _predictions(self, part: Split) -> Iterator[Tensor]:
-        loader = Loader(part.images, part.y, self.looks.viewer, seed=0, threads=self.looks.threads)
-        batch, device = self.looks.batch, self.looks.device
+        loader, batch, device = self._loader(part), self.looks.batch, self.looks.device
         for (logits,) in streamed(self.method, [self.method.predict], loader, batch=batch, device=device, mirror=True):
             yield logits
+
+    def _loader(self, part: Split) -> Loader:
+        return Loader(part.images, part.y, self.looks.viewer, seed=0, threads=self.looks.threads)
 
 
 def remembered(folder: Path) -> Tensor | None:
