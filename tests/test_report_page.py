@@ -11,15 +11,20 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import quick
 from suspicious import HOSTILE, material
 
 from rte.cli.report import LastPage
+from rte.data.rows import Column, TableRows
+from rte.data.text import Texts
+from rte.data.types import ArrayVectors
 from rte.errors import UserError
 from rte.report.page import words
 from rte.report.page.embed import as_script
 from rte.report.page.material import collect, of_folder
+from rte.report.page.suspects import in_words
 from rte.report.page.write import page
 from rte.run.measured import FILE
 from rte.run.start import start
@@ -125,6 +130,15 @@ def test_next_steps_hold_the_real_paths(tmp_path: Path) -> None:
 )
 def test_the_command_can_be_pasted(tmp_path: Path, command: list[str], shown: str) -> None:
     assert words.command(replace(material(tmp_path), environment={"command": command})) == shown
+
+
+def test_texts_and_rows_of_tables_are_told_in_words() -> None:
+    index = np.array([2, 0])
+    assert in_words(Texts(["one", "two", 500 * "x"]), index) == [399 * "x" + "…", "one"]
+    columns = (Column("age", "number"), Column("work", "category", ("", "farm", "<b>")))
+    rows = TableRows(columns, np.array([[31.5, 1.0], [np.nan, 2.0], [7.0, 0.0]]))
+    assert in_words(rows, np.arange(3)) == ["age 31.5, work farm", "age –, work <b>", "age 7, work –"]
+    assert in_words(ArrayVectors(np.arange(20.0).reshape(2, 10)), np.array([1])) == ["10 11 12 13 14 15 16 17 …"]
 
 
 def test_several_runs_stand_side_by_side(tmp_path: Path) -> None:

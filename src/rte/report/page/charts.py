@@ -66,7 +66,8 @@ def line(series: Sequence[Series], label: str, *, x_title: str = "epochs", words
     ys = ys[np.isfinite(ys)]
     x, y = frame(spread(xs), spread(ys))
     parts = [axes(x, y, x_title, words)]
-    for k, each in enumerate(series):
+    for place, each in enumerate(series):
+        k = place if each.mark is None else each.mark
         finite = np.isfinite(each.y)
         points = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in zip(each.x[finite], each.y[finite], strict=True))
         if finite.sum() == 1:

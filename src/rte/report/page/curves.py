@@ -19,11 +19,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Series:
-    """A named curve: y at x, both (M,)."""
+    """A named curve: y at x, both (M,); `mark` is the number of its colour and dashes, by itself its place."""
 
     name: str
     x: Floats
     y: Floats
+    mark: int | None = None
 
 
 def terms(journal: list[dict[str, Any]]) -> list[Series]:

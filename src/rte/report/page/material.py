@@ -10,12 +10,14 @@ from typing import Any
 
 from rte.audit.records import SUMMARY, Audit
 from rte.audit.records import read as read_audit
-from rte.data.types import Source
+from rte.data.text import Texts
+from rte.data.types import ArrayVectors, Source
 from rte.errors import CheckpointError, UserError
 from rte.files import read_json
 from rte.run import measured
 from rte.run.audit import Auditor
-from rte.run.folder import read_environment
+from rte.run.build import load_dataset
+from rte.run.folder import data_folder, read_environment
 from rte.train.journal import read as read_journal
 
 CORRUPTIONS = "corruptions.json"
@@ -108,7 +110,16 @@ def collect(
         began = time.monotonic()
         measured.look_back(folder, auditor, data_dir)
         say(f"Looked through the labels of {folder} in {time.monotonic() - began:.0f} s.")
-    return of_folder(folder, auditor.dataset.train.images)
+    return of_folder(folder, examples(auditor, folder, data_dir))
+
+
+def examples(auditor: Auditor, folder: Path, data_dir: Path | None) -> Source:
+    """The training examples as a person wants to see them: texts, and not the vectors that were made of them."""
+    source = auditor.dataset.train.images
+    if auditor.config.data_name != "text" or not isinstance(source, ArrayVectors):
+        return source
+    texts = load_dataset(auditor.config, data_folder(folder, data_dir)).train.images
+    return Texts(texts.values, source.rows) if isinstance(texts, Texts) else source
 
 
 def _tree(path: Path) -> Tree:

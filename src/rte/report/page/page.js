@@ -10,6 +10,7 @@
   const quoted = (text) => (/[",\r\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text);
   const csv = (rows) => rows.map((row) => row.map((v) => quoted(cell(String(v)))).join(",") + "\r\n").join("");
   const percent = (share) => share < 0.0005 ? "< 0.1 %" : (100 * share).toFixed(share < 0.1 ? 1 : 0) + " %";
+  const apart = (text) => "\u2068" + text + "\u2069"; // a name that turns its direction turns nothing else
   const count = (n) => n.toLocaleString("en");
 
   // Names of files that are no Unicode hold lone surrogates for their bytes, which are written as they were.
@@ -71,6 +72,8 @@
     // ---- what is decided
 
     name(k) { return k < 0 ? "–" : this.data.classes[k]; }
+
+    shown(k) { return apart(this.name(k)); }
 
     decide(place, word, label) {
       const { suggested, given } = this.data;
@@ -219,7 +222,7 @@
       });
       for (const [pair, n] of [...pairs].sort((a, b) => b[1] - a[1]).slice(0, 6)) {
         const [g, s] = pair.split(":");
-        const button = make("button", `${this.name(g)} → ${this.name(s)} · ${count(n)}`);
+        const button = make("button", `${this.shown(g)} → ${this.shown(s)} · ${count(n)}`);
         button.type = "button";
         button.dataset.pair = pair;
         this.find(".pairs").append(button);
@@ -257,7 +260,7 @@
       const pictures = Boolean(this.data.side);
       this.columns = pictures ? Math.max(2, Math.floor(width / (width < 500 ? 112 : 132))) : 1;
       this.wide = Math.floor(width / this.columns);
-      this.high = pictures ? this.wide + 40 : this.data.values ? 84 : 64;
+      this.high = pictures ? this.wide + 40 : 60;
       this.inner.style.height = Math.ceil(this.order.length / this.columns) * this.high + "px";
       for (const card of this.cards.values()) this.put(card);
       this.cards.clear();
@@ -289,7 +292,7 @@
       card.setAttribute("aria-setsize", this.order.length);
       card.setAttribute("aria-selected", at === this.at);
       const { canvas, label, score, mark } = card.parts;
-      label.textContent = `${this.name(data.given[place])} → ${this.name(data.suggested[place])}`;
+      label.textContent = `${this.shown(data.given[place])} → ${this.shown(data.suggested[place])}`;
       label.title = data.id[place];
       score.textContent = this.low(place);
       if (data.side) this.draw(canvas, place);
@@ -308,7 +311,7 @@
       const kind = data.kinds[data.kind[place]];
       const more = data.values ? data.values[place] : kind && kind !== "wrong label" ? kind : "";
       const believed = `trust ${percent(data.score[place])}`;
-      return data.side ? [believed, more].filter(Boolean).join(" · ") : [data.id[place], believed, more].filter(Boolean).join(" · ");
+      return data.side ? [believed, more].filter(Boolean).join(" · ") : [apart(data.id[place]), believed, more].filter(Boolean).join(" · ");
     }
 
     blank() {
@@ -328,7 +331,7 @@
     }
 
     said({ word, label }) {
-      return word === "accept" ? "✓ " + this.name(label) : word === "keep" ? "= kept" : word === "relabel" ? "→ " + this.name(label) : word;
+      return word === "accept" ? "✓ " + this.shown(label) : word === "keep" ? "= kept" : word === "relabel" ? "→ " + this.shown(label) : word;
     }
 
     draw(canvas, place) {
@@ -399,7 +402,7 @@
       }
       this.find(".values").textContent = data.values ? data.values[place] : "";
       this.find(".id").textContent = data.id[place];
-      const [given, suggested] = [data.given[place], data.suggested[place]].map((k) => this.name(k));
+      const [given, suggested] = [data.given[place], data.suggested[place]].map((k) => this.shown(k));
       this.find(".change").textContent = `${given} → ${suggested}`;
       this.find(".to").textContent = suggested;
       this.find(".from").textContent = given;

@@ -29,12 +29,12 @@ TERMS = {
 
 @dataclass(frozen=True)
 class Panel:
-    """A chart; `legend` names its series in the order of their colours, `header` and `rows` are its numbers."""
+    """A chart; `legend` has the name and the colour of its series, `header` and `rows` are its numbers."""
 
     title: str
     about: str
     picture: Markup
-    legend: Sequence[str] = ()
+    legend: Sequence[tuple[str, int]] = ()
     header: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = field(default_factory=list)
     kind: str = ""
@@ -46,21 +46,21 @@ def training(runs: Sequence[Material]) -> list[Panel]:
     panels = []
     scores = [curves.accuracies(m.journal) for m in runs]
     # of several runs, what is reported of each: the rest stands in their own charts
-    first = [Series(m.name, of[0].x, of[0].y) for m, of in zip(runs, scores, strict=True) if of]
+    first = [Series(m.name, of[0].x, of[0].y, k) for k, (m, of) in enumerate(zip(runs, scores, strict=True)) if of]
     shown = first if many else scores[0]
     if any(len(s.x) > 1 for s in shown):
         about = "Share right after each evaluation."
         if not many and any(s.name == "student" for s in shown):
             about += " The teacher is the moving average of the student's weights."
-        panels.append(_lines("Accuracy", about, shown, charts.percent))
+        panels.append(_lines("Accuracy", about, shown, charts.percent, many=many))
     found = [{s.name: s for s in curves.terms(m.journal)} for m in runs]
     for name in dict.fromkeys(name for of in found for name in of):
         drawn = [
-            Series(m.name if many else name, of[name].x, of[name].y)
-            for m, of in zip(runs, found, strict=True)
+            Series(m.name if many else name, of[name].x, of[name].y, k)
+            for k, (m, of) in enumerate(zip(runs, found, strict=True))
             if name in of
         ]
-        panels.append(_lines(*TERMS.get(name, (name, "As the method recorded it.")), drawn, charts.short))
+        panels.append(_lines(*TERMS.get(name, (name, "As the method recorded it.")), drawn, charts.short, many=many))
     return panels
 
 
@@ -132,13 +132,14 @@ def predictions(m: Material) -> Iterator[Panel]:
         )
 
 
-def _lines(title: str, about: str, series: list[Series], words: charts.Words) -> Panel:
+def _lines(title: str, about: str, series: list[Series], words: charts.Words, *, many: bool) -> Panel:
     ends = "; ".join(f"{s.name} ends at {words(float(s.y[-1]))}" for s in series)
     header = ("epoch", *(s.name for s in series))
     grid = sorted({float(x) for s in series for x in s.x})
     grid = [grid[k] for k in np.unique(np.linspace(0, len(grid) - 1, min(len(grid), 12)).astype(int))]
     rows = [(charts.short(x), *(words(float(np.interp(x, s.x, s.y))) for s in series)) for x in grid]
-    legend = [s.name for s in series] if len(series) > 1 else []
+    marks = [k if s.mark is None else s.mark for k, s in enumerate(series)]
+    legend = list(zip([s.name for s in series], marks, strict=True)) if many or len(series) > 1 else []
     return Panel(
         title, about, charts.line(series, f"Curve: {title} over epochs; {ends}", words=words), legend, header, rows
     )
@@ -195,7 +196,7 @@ def _losses(title: str, about: str, found: dict[str, Any], names: Sequence[str])
         title,
         f"{about} Loss is -log of the given label's probability; the last bin holds all above. Shares of each group.",
         charts.steps(edges, groups, f"Histogram: {title}; {text}", "loss"),
-        names,
+        [(name, k) for k, name in enumerate(names)],
         ("loss", *names),
         body,
     )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rte.audit.records import FINE, KINDS, Rows
-from rte.data.types import Embedded, Images, Vectors
+from rte.data.rows import Column, TableRows
+from rte.data.text import Texts
+from rte.data.types import Embedded, Images, Source, Vectors
 from rte.errors import UserError
 from rte.report.page.embed import as_script
 from rte.report.page.material import Material
@@ -20,7 +23,9 @@ MOST = 10_000
 LABEL_BYTES = 3_000_000
 """For the ids and labels of all examples, from which the page makes a label file; larger sets need `rte audit`."""
 NUMBERS = 8
-"""Of a vector, how many are shown."""
+"""Of a vector, how many are shown, and columns of a row."""
+LETTERS = 400
+"""Of a text."""
 
 
 def suspects(m: Material, *, most_bytes: int, seconds: float) -> dict[str, Any] | None:
@@ -72,14 +77,13 @@ def every_label(rows: Rows) -> dict[str, Any]:
 
 
 def looks(m: Material, rows: Rows, most_bytes: int, seconds: float) -> dict[str, Any]:
-    """Thumbnails of images, or the first numbers of vectors; neither where the data is not at hand."""
+    """Thumbnails of images, or words for anything else; neither where the data is not at hand."""
     source = m.source.images if isinstance(m.source, Embedded) else m.source
     if isinstance(source, Images):
         made = _pictures(lambda: sheets(source, rows.index, most=max(0, most_bytes), seconds=seconds))
         return {"side": made.side, "across": ACROSS, "perSheet": PER_SHEET, "shown": made.shown, "sheets": made.sheets}
-    if isinstance(source, Vectors):
-        return {"dim": source.dim, "values": _values(source, rows.index)}
-    return {}
+    values = in_words(source, rows.index)
+    return {"values": values} if values else {}
 
 
 def _pictures(make: Callable[[], Sheets]) -> Sheets:
@@ -90,9 +94,28 @@ def _pictures(make: Callable[[], Sheets]) -> Sheets:
         return Sheets()
 
 
-def _values(source: Vectors, index: NDArray[np.int64]) -> list[str]:
-    values = source.fetch(index)[:, :NUMBERS]
-    return [" ".join(f"{v:.3g}" for v in row) + (" …" if source.dim > NUMBERS else "") for row in values.tolist()]
+def in_words(source: Source | None, index: NDArray[np.int64]) -> list[str]:
+    """What stands for a picture: a text, the first columns of a row, the first numbers of a vector."""
+    if isinstance(source, Texts):
+        return [text if len(text) <= LETTERS else text[: LETTERS - 1] + "…" for text in source.fetch(index)]
+    if isinstance(source, TableRows):
+        return [_row(source.columns, row) for row in source.fetch(index)]
+    if isinstance(source, Vectors):
+        end = " …" if source.dim > NUMBERS else ""
+        return [" ".join(f"{v:.3g}" for v in row) + end for row in source.fetch(index)[:, :NUMBERS].tolist()]
+    return []
+
+
+def _row(columns: Sequence[Column], row: NDArray[np.float64]) -> str:
+    cells = []
+    for column, value in list(zip(columns, row.tolist(), strict=True))[:NUMBERS]:
+        if math.isnan(value):
+            cells.append(f"{column.name} –")
+        elif column.kind == "category":
+            cells.append(f"{column.name} {column.categories[int(value)] or '–'}")
+        else:
+            cells.append(f"{column.name} {value:.6g}")
+    return ", ".join(cells) + (", …" if len(columns) > NUMBERS else "")
 
 
 def rounded(values: NDArray[np.float32]) -> list[float]:

@@ -14,7 +14,7 @@ import rte
 from rte.files import write_atomic
 from rte.report.page import panels, words
 from rte.report.page.embed import as_script, policy
-from rte.report.page.material import Material, of_folder
+from rte.report.page.material import Material, examples, of_folder
 from rte.report.page.suspects import suspects
 from rte.report.tables import percent
 from rte.run.audit import Auditor
@@ -121,5 +121,5 @@ def page_of(folder: Path, auditor: Auditor, *, data_dir: Path | None = None, sec
     """Audit, measure and show a method that has just been trained; returns where the page is."""
     look_back(folder, auditor, data_dir)
     path = folder / FILE
-    write_page([of_folder(folder, auditor.dataset.train.images)], path, seconds=seconds)
+    write_page([of_folder(folder, examples(auditor, folder, data_dir))], path, seconds=seconds)
     return path
