@@ -25,7 +25,7 @@ EXAMPLES = {
         f"rte audit {RUN} --apply relabel --threshold 0.1",
         f"rte audit {RUN} --export cleanlab",
     ),
-    "report": (f"rte report {RUN}", "rte report runs/a runs/b --out both.html"),
+    "report": (f"rte report {RUN}", f"rte report {RUN} --out page.html"),
     "embed": (
         "rte embed photos --init efficientnet-lite0 --out photos.npz",
         "rte embed questions.csv --text text --target category --out questions.npz",
