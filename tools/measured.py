@@ -121,6 +121,17 @@ def frontier(found: Tree) -> str:
     return "\n".join(blocks)
 
 
+def tables(found: Tree) -> str:
+    """Every method on every table or set of texts, by noise."""
+    runs = {(run["data"], run["method"], run["noise"]): run for run in found["runs"]}
+    noises = sorted({noise for *_, noise in runs})
+    rows = [
+        (data, method, *(f"{100 * runs[data, method, noise]['test']:.1f}" for noise in noises))
+        for data, method in dict.fromkeys((data, method) for data, method, _ in runs)
+    ]
+    return table(("data", "method", *(f"{noise:.0%}" for noise in noises)), rows)
+
+
 def _across(found: Sequence[Tree]) -> str:
     """A table of methods and noises at one time: little noise first, and what is no share of labels last."""
 
@@ -201,6 +212,7 @@ MEASURED: Mapping[str, Callable[[Tree], str]] = {
     "parts": parts,
     "digits": overview,
     "study": study,
+    "tables": tables,
 }
 
 
