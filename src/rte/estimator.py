@@ -32,6 +32,7 @@ from rte.run.budget import by_clock, parse_budget, with_budget, within
 from rte.run.build import Prepared, build_method, make_trainer, prepare
 from rte.run.inputs import TableSpec
 from rte.run.predictor import Predictor
+from rte.run.suspects import suspects
 from rte.train.device import choose_device
 from rte.train.distributed import World
 from rte.train.trainer import Interrupted, Observer, Trainer
@@ -140,11 +141,21 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.code_ = prepared.config.code
         self.parts_ = {kind: given for kind in PARTS if not isinstance(given := getattr(self, kind), str | None)}
         self.spec_ = prepared.spec
+        self.n_, self.seen_ = len(codes), (prepared.train_rows, trainer.margins.table.cpu().numpy())
         if trust is not None:
             self.trust_ = trust
         self.state_ = {key: value.detach().cpu().numpy() for key, value in state.items()}
         self._predictor: Predictor | None = self._restore()
         return self
+
+    @_value_errors
+    def suspects(self, X: Any, y: Any) -> dict[str, NDArray[Any]]:
+        """Which labels look wrong, and what they should be: the columns of audit.csv, most suspicious label first.
+
+        For the X and y of fit, margins that training saw count too; any other labelled examples may be given.
+        """
+        labels = as_labels(y)
+        return suspects(self.predict_proba(X), labels, self.classes_, self.seen_ if len(labels) == self.n_ else None)
 
     @_value_errors
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
