@@ -111,7 +111,7 @@ class Meter:
 
 
 def step_costs(configs: dict[str, RunConfig], data_dir: Path | None, rounds: int = 7) -> dict[str, float]:
-    """Median seconds of a step of each run, averaged over its schedule; by turns, so that all meet the same machine."""
+    """Median seconds of a step of each run, averaged over its schedule; in turn, so that all meet the same machine."""
     meters = {name: Meter(config, data_dir) for name, config in configs.items()}
     times: dict[str, list[float]] = {name: [] for name in configs}
     for _ in range(rounds):

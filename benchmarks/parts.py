@@ -5,7 +5,7 @@
 
 `auto` on CIFAR-10 with a fifth of the training images held out with their noisy labels, by which parts are judged;
 test accuracy is reported beside it. The run with all parts has as many epochs as five minutes on two cores have with
-all images. Where a step costs more or less without a part, that is measured first, by turns, and the length set to take
+all images. Where a step costs more or less without a part, that is measured first, in turn, and the length set to take
 the same time. Lengths are kept in OUT/steps.json, so that the runs may share the machine: with OMP_NUM_THREADS=1, call
 the command twice with --shard 1/2 and 2/2. A seed is another start and order, another held-out fifth and other wrong
 labels, the same for all parts. Runs are kept in OUT and skipped when done.

@@ -3,7 +3,7 @@
     python benchmarks/precision.py --data-dir DIR --json results/precision.json
     python tools/measured.py docs                          # puts the numbers on the page
 
-A step is everything the trainer does, averaged over the resolutions of a run. Both are timed by turns in one process,
+A step is everything the trainer does, averaged over the resolutions of a run. Both are timed in turn in one process,
 with nothing beside it.
 """
 

@@ -4,7 +4,7 @@
 
 Each run lives in a folder under --runs and is skipped when its result is there, so the command can be killed and
 called again. For the comparison at equal time, RTE is given as many steps as cost what those of GCE did, with its
-schedules fitted to that length; the cost of a step, averaged over the schedule, is measured by turns, so that other
+schedules fitted to that length; the cost of a step, averaged over the schedule, is measured in turn, so that other
 work on the machine slows both alike. The settings are those of a preset, `laptop` unless told, with two strong views in
 the second half for RTE; nothing is chosen by looking at the test set.
 """

@@ -3,7 +3,7 @@
     python benchmarks/step.py --data-dir DIR --json results/step.json
 
 A step is everything the trainer does: views made and waited for, losses, optimiser, moving average, journal. The floor
-is the bare network on tensors that are already there. Both are timed by turns in one process, so that other work on the
+is the bare network on tensors that are already there. Both are timed in turn in one process, so that other work on the
 machine slows both alike; reported is the median over rounds of their ratio.
 """
 

@@ -96,7 +96,7 @@ SPEEDS: dict[str, Callable[[float], float]] = {
     "twice as fast from the middle on": lambda now: 0.5 if now > 60 else 1.0,
     "half as fast near the end": lambda now: 2.0 if now > 100 else 1.0,
     "slow for half a minute": lambda now: 3.0 if 30 < now < 60 else 1.0,
-    "by turns": lambda now: 2.0 if int(now / 7) % 2 else 1.0,
+    "fast and slow, alternating": lambda now: 2.0 if int(now / 7) % 2 else 1.0,
 }
 
 

@@ -57,7 +57,7 @@ class FileImages:
     `size` is the (height, width) that all images have once decoded, or None.
     `shorter`: images whose shorter side is longer are reduced to it while decoding.
     `megapixels`: images with more pixels than that, as they are decoded, are refused.
-    `cache_mb`: how much memory decoded images may take. A full cache keeps what it has: training visits every image
+    `cache_mb`: how much memory decoded images may take. A full cache keeps what it has: training reads every image
     once an epoch, and then throwing out the oldest would throw out each image just before it is asked for again.
     """
 

@@ -1,4 +1,4 @@
-"""What became of the wrongly labelled training examples: learnt by heart, or seen through."""
+"""What became of the wrongly labelled training examples: memorised, or predicted as what they really are."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ mean cross-entropy of group i, in all parameters as one vector,
     the step has the gradient  sum_i w_i g_i / sum_i |w_i|
 
 w_i is how much of the validation gradient is explained by g_i alone (a ridge regression). What groups have in common
-are the classes; wrong labels pull each of them elsewhere. Weights may be negative.
+are the classes; wrong labels move each of them elsewhere. Weights may be negative.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ MARGIN = 1e-4
 
 
 class EarlyLearningRegularisation(Method):
-    """Cross-entropy, and a pull of each prediction towards its own running average."""
+    """Cross-entropy, and a regulariser that keeps each prediction near its own running average."""
 
     summary = "early-learning regularisation: cross-entropy held back by a running average of each prediction"
     paper = "Liu et al., 2020"
