@@ -115,6 +115,9 @@ def test_next_steps_hold_the_real_paths(tmp_path: Path) -> None:
     m = material(tmp_path / "a run; rm")
     commands = [step.command for step in words.next_steps(m)]
     assert f"rte audit '{m.folder}' --reviewed decisions.csv" in commands
+    assert f"rte evaluate '{m.folder}' --corruptions" in commands
+    vectors = words.next_steps(replace(m, source=ArrayVectors(np.zeros((50, 2)))))
+    assert not any("corruptions" in step.command for step in vectors)
     again = next(command for command in commands if command.startswith("rte fit"))
     assert again == f"rte fit 'folder:a b' --labels labels.csv --out '{m.folder}-mended'"
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from rte.data.types import Images
 from rte.report.page.material import Material
 from rte.report.tables import percent
 
@@ -143,7 +144,7 @@ def next_steps(m: Material) -> list[Step]:
         if again:
             steps.append(Step("Train again with the mended labels.", again))
     steps.append(Step("Predict the classes of new examples.", f"rte predict {run} NEW --out predicted.csv"))
-    if not m.corruptions and isinstance(m.result.get("test"), dict) and m.config.get("views", {}).get("name") is None:
+    if not m.corruptions and isinstance(m.result.get("test"), dict) and isinstance(m.source, Images):
         steps.append(Step("Measure the accuracy on corrupted images.", f"rte evaluate {run} --corruptions"))
     return steps
 
