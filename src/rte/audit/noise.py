@@ -67,8 +67,9 @@ def estimate(evidence: Evidence) -> Estimate:
     joint = spread(e, share)
     true = joint.sum(1)
     matrix = joint / np.maximum(true, 1e-9)[:, None]
-    gap = DOUBT * (most - fewest)
     rate = float(share.mean())
+    most = max(most, rate)
+    gap = DOUBT * (most - fewest)
     low, high = _around(np.array(rate), np.array(float(n)), gap)
     spans = _around(matrix, true[:, None], _gap(matrix, gap, rate))
     class_rate = class_wrong / np.maximum(counts, 1)
