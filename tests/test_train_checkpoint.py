@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,41 @@ def test_missing_cut_foreign_and_other_versions_are_told_apart(tmp_path: Path) -
         checkpoint.load(path)
     torch.save({"format": 99}, path)
     with pytest.raises(CheckpointError, match="format 99"):
+        checkpoint.load(path)
+
+
+def test_a_flipped_bit_is_seen(tmp_path: Path) -> None:
+    """torch.load takes it without a word."""
+    path, values = tmp_path / "checkpoint.pt", torch.arange(1000.0)
+    checkpoint.save(path, {"w": values})
+    raw = bytearray(path.read_bytes())
+    raw[raw.find(values[500:510].numpy().tobytes())] ^= 4
+    path.write_bytes(raw)
+    assert not torch.equal(torch.load(path, weights_only=True)["w"], values)
+    with pytest.raises(checkpoint.Damaged, match="damaged or cut short"):
+        checkpoint.load(path)
+
+
+def test_the_state_before_is_kept_and_used_when_the_last_one_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.pt"
+    for step in (1, 2, 3):
+        checkpoint.save(path, {"step": step}, keep=True)
+    assert checkpoint.load_last(path)["step"] == 3
+    assert checkpoint.load(checkpoint.previous(path))["step"] == 2
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.warns(checkpoint.FellBack, match="checkpoint.previous.pt, the state before it, is used instead"):
+        assert checkpoint.load_last(path)["step"] == 2
+    checkpoint.previous(path).write_bytes(b"")
+    with pytest.raises(checkpoint.Damaged, match=r"checkpoint.pt is damaged"):
+        checkpoint.load_last(path)
+
+
+def test_a_bomb_is_refused_before_it_is_inflated(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.pt"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("checkpoint/data.pkl", bytes(10_000_000))
+    assert path.stat().st_size < 20_000
+    with pytest.raises(checkpoint.Damaged):
         checkpoint.load(path)
 
 

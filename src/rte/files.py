@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import struct
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any, cast
 
 from rte.errors import UserError
+
+DAMAGED = (
+    ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError, StopIteration,
+    SyntaxError, TokenError, TypeError, ValueError, struct.error, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What NumPy raises for damaged files: their headers are Python literals, and their sizes may be anything."""
 
 
 def write_atomic(path: Path, write: Callable[[IO[bytes]], object]) -> None:

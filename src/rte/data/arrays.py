@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from rte.data._own import Own, finished
 from rte.data._places import find
 from rte.data.types import ArrayImages, Dataset, Pixels
 from rte.errors import DataError
+from rte.files import DAMAGED
 from rte.settings import setting
 
 SUMMARY = "your own images in an .npz file: x_train, y_train and, if there are any, x_test, y_test, classes"
@@ -121,7 +121,7 @@ def read_npz(path: Path) -> dict[str, NDArray[Any]]:
             for name in sorted(KEYS.intersection(archive.files)):
                 stored[name] = archive[name]
             return stored
-    except (OSError, EOFError, KeyError, ValueError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
+    except DAMAGED as error:
         if "allow_pickle" in str(error) or "Object arrays" in str(error):
             raise DataError(f"{path}: {name} holds Python objects; store it as numbers or as strings.") from error
         raise DataError(

@@ -15,6 +15,7 @@ from rte.data._places import find
 from rte.data.arrays import read_npz
 from rte.data.types import ArrayVectors, Dataset
 from rte.errors import DataError
+from rte.files import DAMAGED
 from rte.settings import setting
 
 KIND = "vectors"
@@ -87,7 +88,7 @@ def holds_vectors(path: Path) -> bool:
                 version = np.lib.format.read_magic(file)
                 read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
                 shape, _, _ = read(file)
-    except (OSError, ValueError, StopIteration, zipfile.BadZipFile, RuntimeError):
+    except DAMAGED:
         return False
     return len(shape) == DIMENSIONS
 
@@ -99,7 +100,7 @@ def _mapped(path: Path) -> Any:
 def _array(path: Path, **how: Any) -> Any:
     try:
         return np.load(path, allow_pickle=False, **how)
-    except (OSError, ValueError, EOFError) as error:
+    except DAMAGED as error:
         raise DataError(f"{path} cannot be read as a .npy file ({error}); write it with np.save.") from None
 
 

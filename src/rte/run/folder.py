@@ -109,7 +109,7 @@ def read_state(folder: Path, config: RunConfig, which: str | None = None) -> che
         raise CheckpointError(
             f"{folder} has no selected.pt, as nothing was held out (train.holdout); leave out --which."
         )
-    state = checkpoint.load(folder / f"{name}.pt")
+    state = checkpoint.load_last(folder / f"{name}.pt")
     # an earlier version, which had fewer settings, knew these by another name: that of the file as it wrote it
     if state.get("digest") not in (config.digest, digest(read_json(folder / "config.json"))):
         raise CheckpointError(

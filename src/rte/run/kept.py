@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rte.data.types import Source
 from rte.errors import CheckpointError, UserError
-from rte.files import write_json
+from rte.files import DAMAGED, write_json
 
 Features = NDArray[Any]
 """(N, D) float32, or float16 where there are many, in memory or mapped from a file."""
@@ -161,5 +161,5 @@ def _reserve(descriptor: int, size: int) -> None:
 def _mapped(file: Path, mode: Any) -> Any:
     try:
         return np.load(file, mmap_mode=mode, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except DAMAGED as error:
         raise CheckpointError(f"{file} cannot be read ({error}); delete it, and it is made again.") from None

@@ -132,7 +132,7 @@ def _trainer(prepared: Prepared, folder: Path, observer: Observer | None, world:
     def save(name: str, values: dict[str, Any]) -> None:
         if world.first:
             state = {**values, "version": rte.__version__, "digest": prepared.config.digest}
-            checkpoint.save(folder / f"{name}.pt", state)
+            checkpoint.save(folder / f"{name}.pt", state, keep=name == "checkpoint")
 
     return make_trainer(prepared, save=save, observer=observer if world.first else None, world=world)
 

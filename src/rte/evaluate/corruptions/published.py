@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rte.data.types import Labels, Pixels
 from rte.errors import DataError
 from rte.evaluate.corruptions.constants import EXTRAS, NAMES, SEVERITIES, check
+from rte.files import DAMAGED
 
 FILES = (*NAMES, *EXTRAS, "spatter")
 
@@ -47,7 +48,7 @@ def _opened(path: Path) -> NDArray[Any]:
             f"{path} does not exist; unpack CIFAR-10-C (or CIFAR-100-C) so that this folder holds labels.npy and one "
             "file per corruption, or leave the folder out to have the corruptions made."
         ) from error
-    except (OSError, ValueError, EOFError) as error:
+    except DAMAGED as error:
         raise DataError(f"{path} is no readable .npy file ({error}); fetch it again.") from error
     if not isinstance(array, np.ndarray):
         raise DataError(f"{path} is an archive of arrays, but a single one belongs there; fetch it again.")
