@@ -8,13 +8,16 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_digits
-from sklearn.model_selection import cross_val_score
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from rte import NoiseModel, RobustClassifier
 from rte.errors import DataError
+from rte.evaluate.calibration import expected_calibration_error
 
 SKIPPED = {"check_array_api_input"}
 """Checks of scikit-learn that it skips itself: it needs the variable SCIPY_ARRAY_API."""
@@ -59,3 +62,16 @@ def test_the_shape_tells_vectors_from_images() -> None:
         vectors.predict(x[:, :63])
     with pytest.raises(ValueError, match="X contains NaN"):
         vectors.predict(np.full((2, 64), np.nan))
+
+
+def test_trust_finds_wrong_labels_and_predictions_are_calibrated_for_the_right_ones() -> None:
+    x, y = load_digits(return_X_y=True)
+    x, x_test, y, y_test = train_test_split(x, y, test_size=0.3, random_state=0)
+    wrong = NoiseModel.symmetric(10, 0.4).sample(y, seed=0)
+    model = RobustClassifier(net="linear", device="cpu").fit(x, wrong)
+    assert model.trust_.shape == y.shape
+    assert average_precision_score(wrong != y, -model.trust_) > 0.95
+    peer = make_pipeline(StandardScaler(), LogisticRegression(max_iter=300)).fit(x, wrong)
+    ours, theirs = (expected_calibration_error(m.predict_proba(x_test), y_test) for m in (model, peer))
+    assert ours < 0.5 * theirs
+    assert model.score(x_test, y_test) > peer.score(x_test, y_test)

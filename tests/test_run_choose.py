@@ -123,6 +123,11 @@ def test_vectors_take_their_preset() -> None:
     assert len(choose(VECTORS, LAPTOP).lines) == 5
 
 
+@pytest.mark.parametrize(("n", "epochs"), [(500, 30), (20_000, 30), (50_000, 12), (1_000_000, 4)])
+def test_many_vectors_are_seen_less_often(n: int, epochs: int) -> None:
+    assert settled(Facts("vectors", n, 10, False, dim=512), LAPTOP).train.epochs == epochs
+
+
 def test_labels_are_held_out_only_where_there_is_no_test_set_and_enough_of_them() -> None:
     assert held_out(SMALL, {}) == ({}, "")
     assert held_out(PHOTOS, {"train": {"holdout": 0.0}}) == ({}, "")

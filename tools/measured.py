@@ -202,6 +202,51 @@ def _beside(row: Tree, whole: Tree, *what: str) -> Iterator[str]:
         yield "" if row is whole or not change else f"{mean(change):+.2f}{error}"
 
 
+CLASSIFIERS = {
+    "auto": "`rte`, auto",
+    "logistic": "logistic regression",
+    "logistic-cv": "with C by noisy CV",
+    "cleanlearning": "CleanLearning",
+    "boosting": "gradient boosting",
+    "neighbours": "20 neighbours",
+}
+
+
+def vectors(found: Tree) -> str:
+    """Small classifiers on vectors: accuracy, wrong labels found, calibration and time, a table each."""
+    return "\n".join(
+        _classifiers(found["rows"], name, title, digits)
+        for name, title, digits in (
+            ("accuracy", "test accuracy %", 1),
+            ("ap", "AP of finding wrong labels", 3),
+            ("ece", "calibration error", 3),
+            ("seconds", "processor seconds", 1),
+        )
+    )
+
+
+def _classifiers(rows: Sequence[Tree], name: str, title: str, digits: int) -> str:
+    """A line for each set and noise, a column for each classifier: mean over the seeds that all of a line have."""
+    cells: dict[tuple[str, str], dict[str, dict[int, float]]] = {}
+    for row in rows:
+        if row[name] is not None:
+            cells.setdefault((row["data"], row["noise"]), {}).setdefault(row["method"], {})[row["seed"]] = row[name]
+    lines = []
+    for (data, noise), own in cells.items():
+        common = sorted(set.intersection(*(set(values) for values in own.values())))
+        values = {method: [found[seed] for seed in common] for method, found in own.items()}
+        means = {method: round(mean(found), digits) for method, found in values.items()}
+        best = max(means.values()) if name in ("accuracy", "ap") else min(means.values())
+        texts = [f"{data}, {noise}", f"{len(common)}"]
+        for method in CLASSIFIERS:
+            text = f"{means[method]:.{digits}f}" if method in means else "–"
+            text = f"**{text}**" if len(means) > 1 and means.get(method) == best else text
+            several = len(common) > 1 and name == "accuracy" and method in means
+            texts.append(f"{text} ± {stdev(values[method]):.{digits}f}" if several else text)
+        lines.append(texts)
+    return table((title, "seeds", *CLASSIFIERS.values()), lines)
+
+
 MEASURED: Mapping[str, Callable[[Tree], str]] = {
     "scaling": scaling,
     "pbt-digits": pbt_digits,
@@ -210,6 +255,7 @@ MEASURED: Mapping[str, Callable[[Tree], str]] = {
     "frontier": frontier,
     "fast": frontier,
     "parts": parts,
+    "vectors": vectors,
     "digits": overview,
     "study": study,
     "tables": tables,

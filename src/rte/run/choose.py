@@ -49,6 +49,9 @@ FLOPS = 6.0 * 28e6 / 32**2
 """Of a step for each pixel of an image: of `swift-24`, there and back."""
 EFFICIENCY = 0.3
 """FLOP/s that it reaches against a wide convolution."""
+VECTOR_EPOCHS, MANY_VECTORS, FEWEST = 30, 20_000, 4
+"""Of the preset `vectors`; with more examples than that, as many steps in fewer epochs, but no fewer than four.
+Banking77, 40 % wrong: 18 epochs of 39 steps have 90.5 %, 30 have 90.7 % (one seed)."""
 ROW = 2e-5
 """Seconds that a vector takes in an epoch of a linear layer."""
 
@@ -299,13 +302,14 @@ def _time(
         what = "at most " if preset != "laptop" else ""
         return Line("time", what + _duration(seconds), _GIVEN, "--budget"), seconds, None
     if preset != "laptop":
-        passes = 20 if preset == "features" else 30
+        passes = 20 if preset == "features" else vector_epochs(facts.n)
         foreseen = ROW * passes * facts.n * max(1.0, facts.dim / 1000)
         if start.once:
             foreseen += facts.n * (machine.look or 5e-3) * ((side or SIDES[-1]) / SIDES[0]) ** 2
         if foreseen <= 2 * USUAL:
             value = f"{passes} epochs, about {_duration(foreseen)} in all"
-            return Line("time", value, "a linear layer learns no more after that", "--epochs, --budget"), None, None
+            line = Line("time", value, "a small network learns no more after that", "--epochs, --budget")
+            return line, None, passes if passes != VECTOR_EPOCHS else None
         return Line("time", _duration(2 * USUAL), "for more: --budget 1h", "--budget"), 2 * USUAL, None
     pixels = (side or facts.side or MIXED) ** 2
     step = max(STEP, 128 * FLOPS * pixels / (EFFICIENCY * machine.speed))
@@ -318,6 +322,11 @@ def _time(
             PASSES,
         )
     return Line("time", _duration(USUAL), "a first result; for more: --budget 1h", "--budget"), USUAL, None
+
+
+def vector_epochs(n: int) -> int:
+    """Epochs of a run on n vectors: as many steps as pay, and no more."""
+    return max(FEWEST, min(VECTOR_EPOCHS, round(VECTOR_EPOCHS * MANY_VECTORS / n)))
 
 
 def _get(tree: Mapping[str, Any], section: str, key: str) -> Any:
