@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rte.cli import options as opt
 from rte.cli.app import data_app
 from rte.cli.words import make_console
+
+if TYPE_CHECKING:
+    from rte.data.types import Dataset
 
 
 @data_app.command("check")
@@ -39,11 +42,28 @@ def data_check(
             bar.update(task, advance=done, total=total)
 
         found, left_out = check(config, data_dir, progress)
-    result: dict[str, Any] = {**found.tree(), "left_out": left_out}
+    choices = advise(found.dataset, {"data": tree})
+    result: dict[str, Any] = {**found.tree(), "left_out": left_out, "choices": choices}
     if as_json:
         print(json.dumps(result, indent=2, ensure_ascii=False))
         return
-    make_console().print(screen(result, left_out, []), highlight=False, markup=False)
+    make_console().print(screen(result, left_out, choices), highlight=False, markup=False)
+
+
+def advise(dataset: Dataset, said: dict[str, Any]) -> list[str]:
+    """What `rte fit` would choose for such data here, and why, in lines."""
+    from rte.cli.advice import OWN
+    from rte.errors import UserError
+    from rte.report.choices import written
+    from rte.run.facts import choices_for
+
+    if said["data"]["name"] in OWN:
+        return []
+    try:
+        choices = choices_for(dataset, said)
+    except UserError:  # what is wrong has been said already
+        return []
+    return [] if choices is None else written(choices)
 
 
 @data_app.command("get")

@@ -66,10 +66,7 @@ def problems(tree: dict[str, Any]) -> Iterator[str]:
     if once := tree["seen_once"]:
         yield f"{_many(len(once), 'class', 'classes')} with a single example, such as {_quoted(once[:NAMES])}."
     if tree["imbalance"] >= 3:
-        yield (
-            f"The largest class has {tree['imbalance']:.0f} times the examples of the smallest; "
-            "--set train.balance=1 shows all equally often."
-        )
+        yield f"The largest class has {tree['imbalance']:.0f} times as many examples as the smallest."
     for how, words in (("exact", "equal"), ("near", "nearly equal")):
         copies = tree["copies"][how]
         if groups := copies["contradicting"]:
