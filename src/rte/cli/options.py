@@ -53,9 +53,11 @@ Noise = Annotated[
 ]
 Net = Annotated[str | None, typer.Option("--net", help="The network: see `rte list nets`, or my.py:build.")]
 Init = Annotated[
-    str | None, typer.Option("--init", help="Start from trained weights: a file of them, or efficientnet-lite0.")
+    str | None, typer.Option("--init", help="Start from trained weights: a file of them, efficientnet-lite0, or none.")
 ]
-Frozen = Annotated[bool, typer.Option("--frozen", help="With --init: train the head alone.")]
+Frozen = Annotated[
+    bool, typer.Option("--frozen", help="The network stays as it is: see the images once, train a head.")
+]
 Epochs = Annotated[int | None, typer.Option("--epochs", "-e", help="Passes over the training set.")]
 Budget = Annotated[
     str | None, typer.Option("--budget", "-b", help="Time to train for, such as 30m or 2h, instead of --epochs.")
