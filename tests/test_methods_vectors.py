@@ -69,7 +69,7 @@ def config(name: str, net: str = "mlp-16", **settings: Any) -> RunConfig:
 def trained(name: str, dataset: Dataset | None = None, net: str = "mlp-16", **settings: Any) -> Trainer:
     made = trainer(config(name, net, **settings), dataset=dataset or digits())
     made.fit()
-    assert all(bool(value.isfinite().all()) for value in made.method.state_dict().values())
+    assert all(bool(weight.isfinite().all()) for weight in made.method.parameters())
     return made
 
 
