@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -208,3 +209,9 @@ def test_data_specifications(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="digits takes no --labels; leave it out"):
         parse_data("digits", labels="y.csv")
     assert parse_data("table:a.csv") == {"name": "table", "path": "a.csv"}
+
+
+@pytest.mark.parametrize("wrong", [3, ["train"], "train"])
+def test_settings_that_are_no_table_are_refused(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match="give a table of sections"):
+        merge({"train": {}}, wrong)

@@ -109,7 +109,7 @@ def test_lengths_that_differ() -> None:
 
 
 def test_empty_set() -> None:
-    with pytest.raises(DataError, match=r"x_train holds no images; give at least one per class"):
+    with pytest.raises(DataError, match=r"there is nothing in x_train; give at least one image"):
         from_arrays(X[:0], Y[:0])
 
 

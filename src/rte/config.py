@@ -186,6 +186,8 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> Tree:
     So is a table of another `name`, and one whose `kind` is said anew: a schedule that steps by fractions of the run
     and one that steps by epochs are of one kind, and make no sense together.
     """
+    if not isinstance(over, Mapping):  # of the estimator, where anything can be given
+        raise ConfigError(f'settings are {over!r}; give a table of sections, such as {{"train": {{"epochs": 30}}}}.')
     out = dict(base)
     for key, value in over.items():
         old = out.get(key)

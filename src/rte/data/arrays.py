@@ -78,7 +78,7 @@ def as_pixels(x: Any, field: str) -> Pixels:
         hint = "; channels come last: x.transpose(0, 2, 3, 1)" if array.ndim == 4 and array.shape[1] in (1, 3) else ""
         raise DataError(f"{field} has shape {np.shape(x)}; give images (N, H, W), (N, H, W, 1) or (N, H, W, 3){hint}.")
     if len(array) == 0:
-        raise DataError(f"{field} holds no images; give at least one per class.")
+        raise DataError(f"there is nothing in {field}; give at least one image.")
     if 0 in array.shape:
         raise DataError(f"{field} has shape {np.shape(x)}; images must be at least one pixel high and wide.")
     if array.dtype.kind == "f":
