@@ -25,8 +25,8 @@ SURE = 0.5
 """The share of predictions, the most confident ones, that are called sure."""
 LEAN = 12.0
 """How fast the estimate leans to the contradictions, with the share of people's mistakes among them; by measurement."""
-DOUBT = 0.35
-"""Of the distance between the two answers, how far the interval reaches beyond what chance explains."""
+SLACK = 0.01
+"""By how much the two answers were off at most, where the truth lay outside them."""
 
 Matrix = NDArray[np.float64]
 
@@ -69,13 +69,14 @@ def estimate(evidence: Evidence) -> Estimate:
     matrix = joint / np.maximum(true, 1e-9)[:, None]
     rate = float(share.mean())
     most = max(most, rate)
-    gap = DOUBT * (most - fewest)
-    low, high = _around(np.array(rate), np.array(float(n)), gap)
-    spans = _around(matrix, true[:, None], _gap(matrix, gap, rate))
+    less, more = rate - fewest + SLACK, most - rate + SLACK
+    low, high = _around(np.array(rate), np.array(float(n)), less, more)
+    spans = _around(matrix, true[:, None], _part(matrix, less, rate), _part(matrix, more, rate))
     class_rate = class_wrong / np.maximum(counts, 1)
-    own = _around(class_rate, counts.astype(np.float64), _gap(class_rate, gap, rate))
+    own = _part(class_rate, less, rate), _part(class_rate, more, rate)
+    class_span = _around(class_rate, counts.astype(np.float64), *own)
     return Estimate(
-        rate, float(low), float(high), matrix, *spans, class_rate, *own, counts.astype(np.int64), fewest, most
+        rate, float(low), float(high), matrix, *spans, class_rate, *class_span, counts.astype(np.int64), fewest, most
     )
 
 
@@ -110,17 +111,17 @@ def spread(e: Evidence, wrong: Matrix) -> Matrix:
     return np.asarray(joint + np.diag(np.bincount(e.y, 1.0 - wrong, minlength=k)))
 
 
-def _gap(values: Matrix, gap: float, rate: float) -> Matrix:
+def _part(values: Matrix, gap: float, rate: float) -> Matrix:
     """What a gap of the overall rate means for a part of it: in proportion."""
-    return np.minimum(gap * np.minimum(values, 1.0 - values) / max(rate, 0.02), 0.5)
+    return np.asarray(np.minimum(gap * np.minimum(values, 1.0 - values) / max(rate, 0.02), 0.5))
 
 
-def _around(share: Matrix, n: Matrix, gap: float | Matrix) -> tuple[Matrix, Matrix]:
-    """Chance and doubt together."""
+def _around(share: Matrix, n: Matrix, less: float | Matrix, more: float | Matrix) -> tuple[Matrix, Matrix]:
+    """Chance, and the distance to both answers, together."""
     low, high = wilson(share, n)
     return (
-        np.clip(share - np.hypot(share - low, gap), 0.0, 1.0),
-        np.clip(share + np.hypot(high - share, gap), 0.0, 1.0),
+        np.clip(share - np.hypot(share - low, less), 0.0, 1.0),
+        np.clip(share + np.hypot(high - share, more), 0.0, 1.0),
     )
 
 
