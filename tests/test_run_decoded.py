@@ -12,6 +12,7 @@ from test_data_check_near import picture
 
 from rte.config import RunConfig, merge, resolve
 from rte.data._useless import LeftOut
+from rte.data.check.findings import HardlyTwo
 from rte.data.files import FileImages, decode
 from rte.data.ids import whole
 from rte.errors import DataError
@@ -89,3 +90,9 @@ def test_changed_files_are_read_anew(photos: Path, tmp_path: Path) -> None:
     assert state_of(paths) != before
     with pytest.raises(DataError, match="add --skip-bad"):
         ready(photos, keep)
+
+
+def test_classes_that_are_hardly_two_are_told(photos: Path) -> None:
+    (photos / "dog").rename(photos / "Cat ")
+    with pytest.warns(HardlyTwo, match="the classes 'Cat ' and 'cat' differ only by case or blanks; are they one"):
+        load_dataset(config(photos), None)

@@ -24,7 +24,7 @@ from rte.settings import setting
 SUMMARY = "your own image files, one sub-folder per class, or train/ and test/ (val/, valid/) with such sub-folders"
 TEST = ("test", "val", "valid", "validation")
 """What the folder of test images may be called, beside train."""
-ADVICE = "put the images of each class in a sub-folder of its own, at least two"
+ADVICE = "put the images of each class in a sub-folder of its own, at least two, or name a table with --labels"
 
 
 class Config(Photos):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from rte import registry
 from rte.config import RunConfig
+from rte.data.check.findings import HardlyTwo, alike
 from rte.data.statistics import holdout
 from rte.data.types import Dataset
 from rte.errors import ConfigError, Unsuitable
@@ -59,6 +61,9 @@ class Prepared:
 def load_dataset(config: RunConfig, data_dir: Path | None) -> Dataset:
     """The dataset a config names, as released."""
     dataset: Dataset = registry.dataset(config.data_name).load(config.data, data_dir)
+    for names in alike(dataset.classes):
+        said = " and ".join(f"'{name}'" for name in names)
+        warnings.warn(f"the classes {said} differ only by case or blanks; are they one?", HardlyTwo, stacklevel=2)
     return dataset
 
 

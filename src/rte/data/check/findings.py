@@ -27,6 +27,10 @@ SMALLEST = 24
 Groups = list[list[int]]
 
 
+class HardlyTwo(UserWarning):
+    """Names of classes that may mean one."""
+
+
 @dataclass(frozen=True)
 class Findings:
     """What is worth knowing of a dataset. Examples are counted through: those trained on, then those tested on.
