@@ -126,7 +126,11 @@ def tables(found: Tree) -> str:
     runs = {(run["data"], run["method"], run["noise"]): run for run in found["runs"]}
     noises = sorted({noise for *_, noise in runs})
     rows = [
-        (data, method, *(f"{100 * runs[data, method, noise]['test']:.1f}" for noise in noises))
+        (
+            data,
+            method,
+            *(f"{100 * runs[data, method, n]['test']:.1f}" if (data, method, n) in runs else "–" for n in noises),
+        )
         for data, method in dict.fromkeys((data, method) for data, method, _ in runs)
     ]
     return table(("data", "method", *(f"{noise:.0%}" for noise in noises)), rows)
