@@ -64,7 +64,7 @@ LOOKS = (0.1, 0.2, 0.35, 0.5)
 is where the likelihood of labels makes way for what is believed of them. A guess."""
 
 
-STRENGTHS = (1.0, 20.0, 100.0)
+STRENGTHS = (10.0, 200.0, 1000.0)
 """Weight decays that are tried side by side with cross-fitting, in multiples of `train.weight_decay`."""
 
 
