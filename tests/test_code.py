@@ -123,7 +123,9 @@ def test_it_trains_is_recorded_resumes_and_predicts(mine: Path, monkeypatch: pyt
 
     states: list[Any] = []
     usual = checkpoint.save
-    monkeypatch.setattr(checkpoint, "save", lambda path, state: (usual(path, state), states.append(path.read_bytes())))
+    monkeypatch.setattr(
+        checkpoint, "save", lambda path, state, **how: (usual(path, state, **how), states.append(path.read_bytes()))
+    )
     start(config, mine / "cut")
     monkeypatch.undo()
     (mine / "cut" / "checkpoint.pt").write_bytes(states[0])  # of the first epoch

@@ -110,7 +110,7 @@ def test_it_predicts_as_in_the_epoch_that_held_out_labels_choose(
         (np.zeros((4, 8, 8), np.uint8), [1, "a", 1, "a"], "different kinds"),
         (np.zeros((4, 8, 8), np.uint8), [1.0, 0.0, float("nan"), 1.0], "label 2 is missing"),
         (np.zeros((4, 8, 8), np.uint8), [1, 1, 1, 1], "at least two classes"),
-        (np.zeros((0, 8, 8), np.uint8), [], "no images"),
+        (np.zeros((0, 8, 8), np.uint8), [], "nothing in the images"),
         (np.full((4, 8, 8), np.nan), [0, 1, 0, 1], "NaN"),
         (np.zeros((4, 8, 8), np.int32), [0, 1, 0, 1], "dtype"),
     ],

@@ -88,8 +88,8 @@ def test_it_resumes_to_the_same_weights(trained: Path, tmp_path: Path, monkeypat
     states: list[bytes] = []
     usual = checkpoint.save
 
-    def keep(path: Path, state: Any) -> None:
-        usual(path, state)
+    def keep(path: Path, state: Any, **how: Any) -> None:
+        usual(path, state, **how)
         states.append(path.read_bytes())
 
     from rte.run.folder import read_config

@@ -88,7 +88,7 @@ def test_a_killed_run_on_vectors_goes_on_bit_for_bit(vectors: Path, tmp_path: Pa
     assert read_json(tmp_path / "killed" / "input.json") == read_json(tmp_path / "whole" / "input.json")
 
 
-@pytest.mark.parametrize(("dim", "name"), [(16, "mlp"), (384, "linear")])
+@pytest.mark.parametrize(("dim", "name"), [(16, "mlp-128"), (384, "linear")])
 def test_the_network_suits_the_length_of_the_vectors_and_is_recorded(dim: int, name: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "set.npz", x_train=rng.normal(size=(600, dim)), y_train=np.arange(600) % 3)

@@ -72,12 +72,16 @@ class Rows:
 
 
 def _csv(file: TextIO | codecs.StreamWriter, rows: Rows, blocks: Iterable[Block]) -> int:
-    done, out = 0, csv.writer(file)
-    out.writerow(rows.columns)
+    done, out, begun = 0, csv.writer(file), False
     for block in blocks:
+        if not begun:  # not before anything is known to be readable
+            out.writerow(rows.columns)
+            begun = True
         for row in rows.of(block):
             out.writerow([f"{value:.6f}" if isinstance(value, float) else value for value in row])
             done += 1
+    if not begun:
+        out.writerow(rows.columns)
     return done
 
 
