@@ -109,7 +109,7 @@ def test_a_label_that_a_certain_network_contradicts_is_explained_away_and_anothe
     y = tiny.Y.clone()
     y[0] = 1  # the network says 0
     method = make([tiny.Table(6.0 * torch.eye(tiny.K)[tiny.Y])])
-    method.y.copy_(y)
+    method.y = y  # in place it would change the labels of all other tests
     method.u.fill_(START)
     method.v.fill_(START)
     for epoch in range(30):
