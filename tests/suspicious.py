@@ -58,7 +58,7 @@ def material(
         "n": n,
         "classes": list(classes),
         "issues": n,
-        "noise": {"rate": 0.4, "low": 0.35, "high": 0.45, "level": 0.9},
+        "noise": {"rate": 0.4, "low": 0.35, "high": 0.45},
         "matrix": share.tolist(),
         "per_class": [
             {"class": name, "given": n // k, "issues": n // k, "rate": 0.4, "low": 0.3, "high": 0.5} for name in classes

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from rte.audit.evidence import Evidence
 from rte.audit.likelihood import candidates, fit
 
-LEVEL = 0.9
 MOST = 200
 """Of more classes, the matrix is not written out, only its strongest entries."""
 STRONGEST = 500

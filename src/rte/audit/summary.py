@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rte.audit.noise import LEVEL, MOST, STRONGEST, Estimate
+from rte.audit.noise import MOST, STRONGEST, Estimate
 from rte.audit.records import KINDS, Rows
 
 PAIRS = 20
@@ -21,10 +21,7 @@ def summarise(rows: Rows, found: Estimate, classes: Sequence[str]) -> dict[str, 
         "classes": list(classes),
         "issues": int(rows.is_label_issue.sum()),
         "kinds": {name: int((rows.kind == k).sum()) for k, name in enumerate(KINDS) if name},
-        "noise": {
-            **{name: getattr(found, name) for name in ("rate", "low", "high", "fewest", "most")},
-            "level": LEVEL,
-        },
+        "noise": {name: getattr(found, name) for name in ("rate", "low", "high", "fewest", "most")},
         **_matrix(found, classes),
         "per_class": _per_class(rows, found, classes),
         "pairs": pairs,

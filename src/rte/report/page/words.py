@@ -92,8 +92,7 @@ def _labels(m: Material) -> Iterator[Number]:
     yield Number(
         "Wrong labels",
         f"{percent(rate['rate'])} %",
-        f"Estimated share of the labels that are wrong, {low} to {high} % with {100 * rate['level']:.0f} % "
-        f"confidence.{truth}",
+        f"Estimated share of the labels that are wrong. Labels and predictions allow {low} to {high} %.{truth}",
     )
     found = m.measured.get("found")
     meaning = f"of {summary['n']:,} labels look wrong one by one; the most suspicious ones are below."
