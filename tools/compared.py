@@ -58,7 +58,7 @@ def of_method(name: str, results: Path) -> str:
         lines.append(f"| {title} | {' | '.join(cells)} | {len(row['last'])} |")
     if not lines:
         return ""
-    note = f" {GIVEN_HELP}: {found['trusted']} labels are known to be right." if GIVEN_HELP in "".join(lines) else ""
+    note = f"\n{GIVEN_HELP}: {found['trusted']} labels are known to be right." if GIVEN_HELP in "".join(lines) else ""
     head = [f"Digits, all methods alike ([the comparison](../comparing.md#digits), `results/digits.json`).{note}", ""]
     head += ["| noise | accuracy `last` % | chosen % | memorised % | runs |", "| --- | --- | --- | --- | --- |"]
     return "\n".join([*head, *lines, ""])
